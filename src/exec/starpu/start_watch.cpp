@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +18,7 @@
 #include <tuple>
 
 #include "base/thread.h"
+#include "exec/starpu/start_hindrance.h"
 
 namespace einrel {
 namespace {
@@ -59,25 +59,53 @@ std::string all_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// A rank of this job on this machine.
-struct RankHere {
-  int process = 0;
-  bool is_stopped = false;
-};
-
-/// Whether a process stands still by a signal: "PID (NAME) T ...", of names that may hold anything.
-bool is_stopped(const fs::path& process) {
+/// What stands behind the name in the status of a process, "PID (NAME) T PARENT ...": names may hold anything.
+std::string status_of(const fs::path& process) {
   const std::string status = all_of(process / "stat");
   const std::size_t name_end = status.rfind(") ");
-  return name_end != std::string::npos && status.compare(name_end + 2, 1, "T") == 0;
+  return name_end == std::string::npos ? "" : status.substr(name_end + 2);
 }
 
-/// Of this job, by rank. One of several processes of a rank is the one that is stopped, if any is.
-std::map<int, RankHere> ranks_here() {
-  std::map<int, RankHere> ranks;
+bool is_stopped(const fs::path& process) { return status_of(process).starts_with('T'); }
+
+std::optional<int> parent_of(const fs::path& process) {
+  const std::string status = status_of(process);
+  if (status.size() < 2) return std::nullopt;
+  return number_of(std::string_view(status).substr(2, status.find(' ', 2) - 2));
+}
+
+std::optional<int> rank_in(std::string_view environment) {
+  for (const std::string_view variable : rank_variables) {
+    if (const std::optional<int> rank = number_of(value_in(environment, variable))) return rank;
+  }
+  return std::nullopt;
+}
+
+std::optional<int> own_rank() {
+  for (const std::string_view variable : rank_variables) {
+    if (const std::optional<int> rank = own_number(variable.data())) return rank;
+  }
+  return std::nullopt;
+}
+
+/// Whether what started this rank is among the processes that are seen from here: above a rank of a container, say, is
+/// nothing but what belongs to that rank.
+bool sees_starter() {
+  const fs::path all = "/proc";
+  std::optional<int> process = parent_of(all / "self");
+  for (; process && *process > 0; process = parent_of(all / fmt::format("{}", *process))) {
+    const std::string environment = all_of(all / fmt::format("{}", *process) / "environ");
+    if (!environment.empty() && !rank_in(environment)) return true;
+  }
+  return false;
+}
+
+SeenJob seen_job() {
+  SeenJob seen{
+      {}, own_rank(), own_number("OMPI_COMM_WORLD_LOCAL_SIZE"), own_number("OMPI_COMM_WORLD_SIZE"), sees_starter()};
   const auto job = std::find_if(job_variables.begin(), job_variables.end(),
                                 [](std::string_view name) { return std::getenv(name.data()) != nullptr; });
-  if (job == job_variables.end()) return ranks;
+  if (job == job_variables.end()) return seen;
   const std::string own = std::getenv(job->data());
   std::error_code unseen;  // a process that ends meanwhile, or of others
   for (const fs::directory_entry& entry : fs::directory_iterator("/proc", unseen)) {
@@ -86,76 +114,14 @@ std::map<int, RankHere> ranks_here() {
     if (!process) continue;
     const std::string environment = all_of(entry.path() / "environ");
     if (value_in(environment, *job) != own) continue;
-    std::optional<int> rank;
-    for (const std::string_view variable : rank_variables) {
-      if (!rank) rank = number_of(value_in(environment, variable));
-    }
+    const std::optional<int> rank = rank_in(environment);
     if (!rank) continue;
-    RankHere& here = ranks[*rank];
+    SeenRank& here = seen.ranks[*rank];
     if (here.is_stopped) continue;
     here = {*process, is_stopped(entry.path())};
   }
-  return ranks;
+  return seen;
 }
-
-/// What keeps MPI from starting, since when.
-class Hindrance {
- public:
-  explicit Hindrance(double timeout) : timeout_(timeout) {}
-
-  /// What is to be said of it once it has lasted too long.
-  std::string look() {
-    const std::map<int, RankHere> ranks = ranks_here();
-    const auto stopped =
-        std::find_if(ranks.begin(), ranks.end(), [](const auto& rank) { return rank.second.is_stopped; });
-    if (stopped != ranks.end()) {
-      if (!lasts(fmt::format("{}", stopped->first), timeout_, ranks)) return "";
-      return fmt::format("rank {} (process {}) made no progress for {:.0f} s: it is stopped by a signal",
-                         stopped->first, stopped->second.process, timeout_);
-    }
-    const std::optional<int> count = own_number("OMPI_COMM_WORLD_LOCAL_SIZE");
-    if (!count || std::ssize(ranks) >= *count) {
-      what_.clear();
-      return "";
-    }
-    constexpr double least = 10;  // it may be about to begin
-    const double patience = std::max(timeout_, least);
-    if (!lasts("absent", patience, ranks)) return "";
-    return fmt::format("{} for {:.0f} s: it has ended, or was given another command", absent(ranks, *count), patience);
-  }
-
- private:
-  static std::string absent(const std::map<int, RankHere>& ranks, int count) {
-    int rank = 0;
-    while (ranks.count(rank) != 0) ++rank;
-    if (own_number("OMPI_COMM_WORLD_SIZE") == count) return fmt::format("rank {} was not there", rank);
-    return fmt::format("one of the {} ranks of this machine was not there", count);
-  }
-
-  /// Whether the same has lasted for so long. The lowest rank that is there says so, and others a little later if it
-  /// does not.
-  bool lasts(std::string what, double patience, const std::map<int, RankHere>& ranks) {
-    if (what != what_) {
-      what_ = std::move(what);
-      since_ = Clock::now();
-    }
-    const auto lowest =
-        std::find_if(ranks.begin(), ranks.end(), [](const auto& rank) { return !rank.second.is_stopped; });
-    const bool is_lowest = lowest != ranks.end() && own_rank() == lowest->first;
-    return Clock::now() - since_ > Seconds(patience / 2 + (is_lowest ? 0 : 1));
-  }
-
-  static std::optional<int> own_rank() {
-    for (const std::string_view variable : rank_variables) {
-      if (const std::optional<int> rank = own_number(variable.data())) return rank;
-    }
-    return std::nullopt;
-  }
-
-  double timeout_;
-  std::string what_;
-  Clock::time_point since_;
-};
 
 [[noreturn]] void fail(const std::string& message) {
   constexpr int exit_run_failed = 2;
@@ -168,7 +134,7 @@ class Hindrance {
 
 StartWatch::StartWatch(double timeout)
     : thread_(start_thread([this, timeout](const std::stop_token& stop) {
-        Hindrance hindrance(timeout);
+        StartHindrance hindrance(timeout);
         constexpr double most_seconds = 1;
         constexpr double looks = 20;
         // All processes are looked at only where MPI takes long: after half the time.
@@ -177,7 +143,7 @@ StartWatch::StartWatch(double timeout)
           std::unique_lock lock(mutex_);
           if (wake_.wait_for(lock, stop, pause, [] { return false; }); stop.stop_requested()) return;
           lock.unlock();
-          if (const std::string message = hindrance.look(); !message.empty()) fail(message);
+          if (const std::string message = hindrance.look(seen_job(), Clock::now()); !message.empty()) fail(message);
           pause = Seconds(std::min(timeout / looks, most_seconds));
         }
       })) {}

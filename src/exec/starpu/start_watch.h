@@ -9,7 +9,7 @@ namespace einrel {
 /// While MPI starts, which waits for all ranks: looks at those of this machine, and ends this process, with a message
 /// that names the rank and exit code 2, where one of them stands still by a signal, or is not there. Whoever started
 /// the job then ends all others of it. A rank that is stopped before its guard is there (base/guard.h) is seen by
-/// nobody else.
+/// nobody else. See StartHindrance for what is concluded of what is seen.
 class StartWatch {
  public:
   /// `timeout`: seconds, of a rank that is stopped; of one that is not there at least 10.
