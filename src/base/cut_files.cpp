@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <deque>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <mutex>
 #include <utility>
 
@@ -26,6 +28,7 @@ struct Mapped {
   std::atomic<std::uintptr_t> end = 0;  ///< 0: room
   std::atomic<std::size_t> cut = 0;     ///< which cut of the process it met last; 0: none
   Mapped* next = nullptr;
+  Mapped* next_room = nullptr;
   std::string path;
   struct stat status = {};
 };
@@ -34,6 +37,8 @@ struct Mapped {
 struct Mappings {
   std::mutex mutex;  ///< of what the handler does not look at
   std::deque<Mapped> all;
+  std::map<std::uintptr_t, Mapped*> by_begin;  ///< those that are mapped
+  Mapped* first_room = nullptr;                ///< of the others
   std::atomic<Mapped*> first = nullptr;
   std::atomic<std::size_t> cuts = 0;
   std::atomic<std::size_t> watches = 0;  ///< that live
@@ -48,11 +53,20 @@ Mappings& mappings() {
   return of_process;
 }
 
-Mapped* mapped_at(std::uintptr_t address) {
+/// For the handler.
+Mapped* look_for_mapped_at(std::uintptr_t address) {
   for (Mapped* file = mappings().first; file != nullptr; file = file->next) {
     if (file->begin <= address && address < file->end) return file;
   }
   return nullptr;
+}
+
+/// Under the mutex.
+const Mapped* mapped_at(std::uintptr_t address) {
+  const auto behind = mappings().by_begin.upper_bound(address);
+  if (behind == mappings().by_begin.begin()) return nullptr;
+  const Mapped* const file = std::prev(behind)->second;
+  return address < file->end ? file : nullptr;
 }
 
 std::uintptr_t address_of(std::span<const std::byte> bytes) { return reinterpret_cast<std::uintptr_t>(bytes.data()); }
@@ -62,7 +76,7 @@ void read_as_zeros(int, siginfo_t* information, void*) {
   const int error = errno;
   const auto address = reinterpret_cast<std::uintptr_t>(information->si_addr);
   const bool is_of_file = information->si_code == BUS_ADRERR && mappings().watches > 0;
-  Mapped* const file = is_of_file ? mapped_at(address) : nullptr;
+  Mapped* const file = is_of_file ? look_for_mapped_at(address) : nullptr;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   const std::uintptr_t within = address % page;
   if (file == nullptr || ::mmap(static_cast<std::byte*>(information->si_addr) - within, file->end - (address - within),
@@ -87,6 +101,8 @@ void forget(Mapped& file) {
     mappings().last_cut_number = file.cut;
     mappings().last_cut = file.path;
   }
+  mappings().by_begin.erase(file.begin);
+  file.next_room = std::exchange(mappings().first_room, &file);
   file.end = 0;
   file.begin = 0;
 }
@@ -137,15 +153,14 @@ void CutWatch::check() const {
 std::shared_ptr<const void> remember_mapped(const std::string& path, std::span<const std::byte> bytes,
                                             std::shared_ptr<const void> owner) {
   const std::lock_guard lock(mappings().mutex);
-  Mapped* room = nullptr;
-  for (Mapped& file : mappings().all) {
-    if (file.end == 0) room = &file;
+  if (mappings().first_room == nullptr) {
+    Mapped& made = mappings().all.emplace_back();
+    made.next = mappings().first;
+    mappings().first = &made;
+    mappings().first_room = &made;
   }
-  if (room == nullptr) {
-    room = &mappings().all.emplace_back();
-    room->next = mappings().first;
-    mappings().first = room;
-  }
+  Mapped* const room = mappings().first_room;
+  mappings().first_room = std::exchange(room->next_room, nullptr);
   std::error_code ignored;
   const std::filesystem::path whole = std::filesystem::absolute(path, ignored);
   room->path = ignored ? path : whole.string();
@@ -153,6 +168,7 @@ std::shared_ptr<const void> remember_mapped(const std::string& path, std::span<c
   room->cut = 0;
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   room->begin = address_of(bytes);
+  mappings().by_begin[room->begin] = room;
   room->end = (address_of(bytes) + bytes.size() + page - 1) / page * page;
   return {bytes.data(), [room, owner = std::move(owner)](const void*) mutable {
             forget(*room);

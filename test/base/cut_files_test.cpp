@@ -6,6 +6,7 @@
 #include <csignal>
 #include <filesystem>
 #include <numeric>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,7 @@ namespace {
 
 using test::put_file;
 using test::TemporaryFolder;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
@@ -58,6 +60,29 @@ TEST(CutFiles, AreFoundWhereTheirLastPageIsStillThere) {
   const FileBytes file = map_file(folder / "a");
   std::filesystem::resize_file(folder / "a", 999);
   EXPECT_THAT(cut_file_mapped_at(file.bytes), Optional(HasSubstr("/a")));
+}
+
+TEST(CutFiles, AreToldFromThoseMappedBeforeAndAfterThem) {
+  const TemporaryFolder folder;
+  std::vector<FileBytes> files;
+  const auto map = [&](int number) {
+    const std::string path = folder / std::to_string(number);
+    put_file(path, std::string(megabyte, 1));
+    return map_file(path);
+  };
+  for (int i = 0; i < 9; ++i) files.push_back(map(i));
+  for (const int i : {1, 4, 8}) files[static_cast<std::size_t>(i)] = {};
+  for (const int i : {4, 1, 8}) files[static_cast<std::size_t>(i)] = map(i);
+  for (int i = 0; i < 9; ++i) {
+    const auto bytes = files[static_cast<std::size_t>(i)].bytes;
+    EXPECT_THAT(file_mapped_at(bytes), Optional(EndsWith("/" + std::to_string(i))));
+    EXPECT_THAT(file_mapped_at(bytes.last(1)), Optional(EndsWith("/" + std::to_string(i))));
+  }
+  const std::string here;
+  EXPECT_EQ(file_mapped_at(std::as_bytes(std::span(here.data(), 1))), std::nullopt);
+  const auto gone = files[4].bytes;
+  files[4] = {};
+  EXPECT_EQ(file_mapped_at(gone), std::nullopt);
 }
 
 TEST(CutFiles, AreNotThoseThatWereReplaced) {
