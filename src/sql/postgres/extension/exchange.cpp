@@ -163,7 +163,10 @@ bytea* bytea_of(const std::vector<std::byte>& from) {
 FunctionState& state_of(FunctionCallInfo call) {
   if (call->flinfo->fn_extra == nullptr) {
     auto* const made = kept_in<FunctionState>(call->flinfo->fn_mcxt);
-    guarded([&] { made->workers.heed_answer(is_to_stop); });
+    guarded([&] {
+      invariant(made->workers.threads() == 1, "what a backend says of itself is for its only thread");
+      made->workers.heed_answer(is_to_stop);
+    });
     call->flinfo->fn_extra = made;
   }
   return *static_cast<FunctionState*>(call->flinfo->fn_extra);

@@ -2,6 +2,7 @@
 #include <exception>
 #include <memory>
 
+#include "base/error.h"
 #include "sql/sqlite/functions.h"
 
 SQLITE_EXTENSION_INIT1
@@ -17,7 +18,7 @@ void end(void* state) { const std::unique_ptr<ConnectionState> ends(static_cast<
 
 /// Whether whoever uses the connection wants an end of what runs: sqlite3_interrupt, or a progress handler. SQLite says
 /// so to no function before version 3.41, but it ends statements, this small one as well; it takes a tenth of a
-/// millisecond, in which it asks a progress handler, too.
+/// millisecond, in which it asks a progress handler, too. For one thread: that of the connection.
 class StopLook {
  public:
   explicit StopLook(sqlite3* database) : database_(database) {}
@@ -43,6 +44,7 @@ class StopLook {
 int register_all(sqlite3* database) {
   auto made = std::make_unique<ConnectionState>();
   ConnectionState& state = *made;
+  invariant(state.workers.threads() == 1, "a connection is asked by the thread that uses it");
   state.workers.heed_answer(StopLook(database));
   // The state goes with this function, which goes with the connection; SQLite ends it also where it refuses.
   const int code = sqlite3_create_function_v2(database, "einrel_version", 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
