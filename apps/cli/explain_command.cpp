@@ -21,6 +21,7 @@
 #include "engine/report/report_json.h"
 #include "engine/stored_input.h"
 #include "output.h"
+#include "plan/default_planner.h"
 #include "plan_arguments.h"
 #include "program_input.h"
 #include "tra/text/parse.h"
@@ -124,7 +125,7 @@ void explain_relations(const ExplainArguments& arguments, const Compiled& compil
 void explain_plans(const ExplainArguments& arguments, Compiled compiled, const SourceText& source) {
   std::vector<std::string> planners = arguments.planners;
   if (planners.empty()) planners = arguments.difference;
-  if (planners.empty() && !arguments.plan.plan_file) planners = {"eindecomp"};
+  if (planners.empty() && !arguments.plan.plan_file) planners = {default_planner};
   if (arguments.json && !arguments.difference.empty())
     throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
   std::optional<Plan> given = plan_from_file(arguments.plan, compiled);

@@ -12,6 +12,7 @@
 #include "base/unnamed_file.h"
 #include "engine/plan_file.h"
 #include "machine/machines.h"
+#include "plan/default_planner.h"
 #include "plan/planners/schemes.h"
 
 namespace einrel::cli {
@@ -152,7 +153,7 @@ RunRequest run_request(const PlanArguments& arguments, const std::optional<std::
     decided = job.ranks;
   }
   RunRequest request{
-      .plan = request_of(arguments, decided), .planner = planner.value_or("eindecomp"), .given = std::move(given)};
+      .plan = request_of(arguments, decided), .planner = planner.value_or(default_planner), .given = std::move(given)};
   request.plan.memory = limit_of(arguments, request.plan, job);
   return request;
 }

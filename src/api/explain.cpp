@@ -8,6 +8,7 @@
 #include "engine/plan_memory.h"
 #include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
+#include "plan/default_planner.h"
 #include "viz/plan_html.h"
 
 namespace einrel::api {
@@ -22,7 +23,7 @@ struct Plans {
 Plans plans_for(const Compiled& compiled, const SourceText& source, const ExplainOptions& options) {
   const PlanRequest request = request_of({options.sites, options.cost, options.machine, options.memory});
   std::vector<std::string> planners = options.planners;
-  if (planners.empty()) planners = {"eindecomp"};
+  if (planners.empty()) planners = {default_planner};
   for (const std::string& planner : planners) check_planner(planner);
   PlanComparison comparison = compare_plans(compiled, std::nullopt, planners, request);
   check_fits(compiled, comparison.plans.front(), request, source);

@@ -18,6 +18,7 @@
 #include "engine/initial_states.h"
 #include "engine/input_facts.h"
 #include "engine/memory.h"
+#include "plan/default_planner.h"
 
 namespace einrel::api {
 namespace {
@@ -180,7 +181,7 @@ class PlannedRun {
 std::vector<Fact> facts_of(const Run& run, const RunOptions& options) {
   std::vector<Fact> facts{{"what it does", "a run"},
                           {"another program", "", digest_of(run.source.text())},
-                          {"the option 'planner'", options.planner.value_or("eindecomp")},
+                          {"the option 'planner'", options.planner.value_or(default_planner)},
                           {"the option 'memory'", options.memory ? bytes_text(*options.memory) : ""},
                           {"the option 'spill'", options.spill ? "given" : ""},
                           {"the option 'steps'", fmt::format("{}", options.steps.value_or(1))}};

@@ -11,6 +11,7 @@
 #include "engine/memory.h"
 #include "engine/plan_file.h"
 #include "engine/recompute.h"
+#include "plan/default_planner.h"
 
 namespace einrel::api {
 
@@ -67,7 +68,7 @@ PlannedAs asked_for(const RunOptions& options, std::size_t threads, const Job& j
   std::optional<std::int64_t> sites = options.sites;
   if (job.ranks > 1 && !options.plan) sites = job.ranks;
   PlannedAs asked{.plan = request_of(PlanOptions{sites, options.cost, options.machine, options.memory}),
-                  .planner = options.planner.value_or("eindecomp"),
+                  .planner = options.planner.value_or(default_planner),
                   .threads = threads,
                   .ranks = job.ranks,
                   .spill = options.spill ? std::optional(options.spill->string()) : std::nullopt,

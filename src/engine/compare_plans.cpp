@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "plan/cost/lower_bound.h"
+#include "plan/default_planner.h"
 #include "plan/search/tilings.h"
 
 namespace einrel {
@@ -67,7 +68,7 @@ PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given
   std::vector<std::variant<PlanReport, PlanRefusal>> planned(planners.size());
   std::vector<std::size_t> searches;
   for (std::size_t p = 0; p < planners.size(); ++p) {
-    if (planners[p] == "eindecomp") {
+    if (planners[p] == default_planner) {
       searches.push_back(p);
       continue;
     }

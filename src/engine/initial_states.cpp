@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "einsum/vertex_facts.h"
+#include "plan/default_planner.h"
 
 namespace einrel {
 namespace {
@@ -24,7 +25,7 @@ Plan plan_beside(const Compiled& other, const Compiled& program, const Plan& pla
   asked.sites = plan.sites;
   asked.beside.clear();
   asked.batch.reset();
-  Plan beside = plan_with(other, "eindecomp", asked).plan;
+  Plan beside = plan_with(other, default_planner, asked).plan;
   std::map<std::string, std::size_t> states;
   for (const State& state : program.graph.steps.states) states[program.graph[state.now].name] = state.now.index;
   for (std::size_t v = 0; v < other.graph.vertices.size(); ++v) {
@@ -49,7 +50,7 @@ void begin_states(const Compiled& compiled, const ChosenPlan& steps, const RunRe
   if (!is_planned && !within_limit) return begin_states(compiled, sources, scalars, request.threads, states);
   RunRequest asked = request;
   asked.given.reset();
-  asked.planner = "eindecomp";
+  asked.planner = default_planner;
   asked.plan.batch.reset();  // a label of the steps, which first values may not have
   if (!within_limit) asked.given = plan_beside(*compiled.initial, compiled, steps.plan.plan, request.plan);
   const ChosenPlan chosen = choose_plan(*compiled.initial, std::move(asked), source, job);

@@ -19,6 +19,7 @@
 #include "exec/cut_parts_out.h"
 #include "exec/read_late.h"
 #include "exec/starpu/session.h"
+#include "plan/default_planner.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/refine/finer_parts.h"
 
@@ -269,7 +270,7 @@ FinePlan plan_for_more_sites(const OutOfCoreRequest& asked, const TaskMemory& me
   PlanRequest request = asked.request;
   std::optional<FinePlan> best;
   for (int in_vain = 0; in_vain < most_in_vain && request.sites <= most_virtual_sites; request.sites *= 2) {
-    if (best && asked.planner == "eindecomp" && pairs_compared(graph, request.sites) > most_pairs) break;
+    if (best && asked.planner == default_planner && pairs_compared(graph, request.sites) > most_pairs) break;
     std::variant<PlanReport, PlanRefusal> planned = try_plan(asked.compiled, asked.planner, request);
     const auto* const refusal = std::get_if<PlanRefusal>(&planned);
     if (refusal != nullptr && best) break;  // a product of schemes is for so many sites

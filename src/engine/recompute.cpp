@@ -7,6 +7,7 @@
 #include "einsum/vertex_facts.h"
 #include "engine/choose_plan.h"
 #include "exec/read_late.h"
+#include "plan/default_planner.h"
 #include "plan/refine/recompute.h"
 
 namespace einrel {
@@ -79,12 +80,12 @@ std::optional<Compiled> recomputed_on_sites(const Compiled& compiled, const Plan
   if (!request.memory) return std::nullopt;
   if (2 * bytes_of_all(compiled.graph) <= static_cast<double>(*request.memory))
     return std::nullopt;  // copies and partial results come on top
-  const std::variant<PlanReport, PlanRefusal> within = try_plan(compiled, "eindecomp", request);
+  const std::variant<PlanReport, PlanRefusal> within = try_plan(compiled, default_planner, request);
   const auto* const report = std::get_if<PlanReport>(&within);
   if (report != nullptr && report->peak.bytes <= *request.memory) return std::nullopt;
   PlanRequest without_limit = request;
   without_limit.memory.reset();
-  const PlanReport free = plan_with(compiled, "eindecomp", without_limit);
+  const PlanReport free = plan_with(compiled, default_planner, without_limit);
   constexpr double for_bookkeeping = 0.95;
   const double most = for_bookkeeping * static_cast<double>(*request.memory);
   return recomputed_until(compiled, std::max(static_cast<double>(free.peak.bytes) / most, 1.0),

@@ -11,6 +11,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
+#include "plan/default_planner.h"
 #include "plan/planners/baselines.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/planners/kcut.h"
@@ -71,7 +72,7 @@ Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) 
 
 std::vector<Planner> planners_and_schemes() {
   std::vector<Planner> planners{
-      {"eindecomp", "the cheapest plan found, for any number of sites, by any cost", plan_eindecomp, 0},
+      {default_planner, "the cheapest plan found, for any number of sites, by any cost", plan_eindecomp, 0},
       {"eindecomp-paper", "EinDecomp as published: powers of two, least floats moved in the worst case",
        plan_eindecomp_paper},
       {"single", "everything on one site", plan_single},

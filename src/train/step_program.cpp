@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/file_error.h"
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/training_name.h"
@@ -17,6 +18,8 @@
 #include "engine/recompute.h"
 #include "engine/scalars.h"
 #include "engine/stored_input.h"
+#include "kernel/heed_stop.h"
+#include "plan/default_planner.h"
 #include "train/sample_uses.h"
 
 namespace einrel {
@@ -113,6 +116,10 @@ void make_ready(const OtherBatches& batches, const std::function<void()>& make) 
     make();
   } catch (const UserError& error) {
     throw UserError(said(error.what()));
+  } catch (const Stopped&) {
+    throw;  // it is of nothing in particular
+  } catch (const NoRoom& error) {
+    throw NoRoom(said(error.what()));
   } catch (const RunError& error) {
     throw RunError(said(error.what()));
   }
@@ -145,7 +152,8 @@ ChosenPlan whole(const Compiled& compiled, const TrainRequest& request) {
 
 /// Data parallelism, say, has none for fewer samples than sites.
 bool has_plan(const Compiled& compiled, const RunRequest& run) {
-  return run.planner == "eindecomp" || std::holds_alternative<PlanReport>(try_plan(compiled, run.planner, run.plan));
+  return run.planner == default_planner ||
+         std::holds_alternative<PlanReport>(try_plan(compiled, run.planner, run.plan));
 }
 
 }  // namespace
@@ -163,7 +171,7 @@ StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, bool by
     training->second = compiled.graph.steps.states.empty() ? 0 : 1;
   if (by_plan) {
     run_ = beside != nullptr ? beside->run_ : request.plan(compiled);
-    if (beside != nullptr && job.ranks == 1 && !has_plan(compiled, *run_)) run_->planner = "eindecomp";
+    if (beside != nullptr && job.ranks == 1 && !has_plan(compiled, *run_)) run_->planner = default_planner;
     if (std::optional<Compiled> recomputed = recomputed_for(compiled, *run_, job)) compiled = *std::move(recomputed);
     if (beside != nullptr) run_->given = given_beside(compiled, *beside);
   }

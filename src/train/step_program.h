@@ -38,7 +38,8 @@ struct OtherBatches {
   std::string which;   ///< "the last batch of the tests, of 7 samples"
   std::string remedy;  ///< "take batches of another size"
 };
-/// Makes ready what runs on them; what it throws as UserError or RunError then says that it is of them.
+/// Makes ready what runs on them; what it throws as UserError, NoRoom or another RunError then says that it is of them.
+/// Where it was stopped, it says no more than that.
 void make_ready(const OtherBatches& batches, const std::function<void()>& make);
 /// Throws UserError where a program for other batches reads, or keeps, a state in another shape than a step has it.
 void check_states_fit(const TrainRequest& request, const EinGraph& step, const EinGraph& other);

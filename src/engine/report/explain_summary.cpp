@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
 #include "engine/plan_memory.h"
+#include "plan/default_planner.h"
 
 namespace einrel {
 namespace {
@@ -154,7 +155,8 @@ std::string summary_text(const Compiled& compiled, const PlanReport& report, con
     moving += cost.moving;
   }
   std::string text = head_lines(compiled, folding);
-  const std::string least = report.plan.planner == "eindecomp" ? fmt::format(", least {}", name_of(request.cost)) : "";
+  const std::string least =
+      report.plan.planner == default_planner ? fmt::format(", least {}", name_of(request.cost)) : "";
   const std::string measured = measured_on_others(request);
   text += line("plan", fmt::format("by {} for {} on machine {}{}{}", report.plan.planner,
                                    counted(static_cast<std::size_t>(request.sites), "site"),
