@@ -14,6 +14,7 @@
 #include "base/atomic_file.h"
 #include "base/error.h"
 #include "base/file_error.h"
+#include "base/mapped_file.h"
 #include "tensor/npy.h"
 #include "tensor/rows.h"
 
@@ -79,23 +80,32 @@ Summary combined(std::vector<std::vector<double>> chunks, std::size_t rank) {
 
 }  // namespace
 
+struct ChunkedOutputs::File {
+  std::vector<Output*> outputs;
+  std::optional<AtomicFile> made;    ///< on rank 0
+  std::optional<SharedFile> shared;  ///< until all is written
+  bool is_final = false;             ///< what will be there; else a .npy that it is written from
+  std::vector<std::uint64_t> added;  ///< where the elements begin that are added
+};
+
 struct ChunkedOutputs::Output {
   TaskOutput tensor;
-  FileRef target;                  ///< if it is written
-  std::optional<AtomicFile> made;  ///< a .npy, on rank 0
-  std::optional<SharedFile> file;
-  std::uint64_t header = 0;
+  FileRef target;                    ///< if it is written
+  File* file = nullptr;              ///< where chunks go then
+  std::uint64_t elements_begin = 0;  ///< there
   bool is_summarised = true;
   std::mutex mutex;
   std::map<std::vector<std::int64_t>, std::vector<double>> chunks;  ///< by where they begin, numbers_of each
 
+  PlannedTensor planned() const { return {target, tensor.dtype, tensor.bound}; }
+
   void write(const std::vector<std::int64_t>& begin, const Tensor& chunk) {
-    if (file) {
+    if (file != nullptr) {
       const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
       const Strides strides = row_major_strides(tensor.bound);
       const Tensor elements = chunk.row_major();  // a part of an input may lie otherwise
       const std::byte* from = elements.data();
-      const std::uint64_t first = header + static_cast<std::uint64_t>(offset_of(begin, strides) * size);
+      const std::uint64_t first = elements_begin + static_cast<std::uint64_t>(offset_of(begin, strides) * size);
       // Rows of the chunk that lie side by side in the file.
       std::size_t outer = chunk.rank();
       std::int64_t row = 1;
@@ -103,7 +113,8 @@ struct ChunkedOutputs::Output {
         row *= chunk.shape()[--outer].value();
       const Shape rows(chunk.shape().begin(), chunk.shape().begin() + static_cast<std::ptrdiff_t>(outer));
       for_each_offset(rows, strides, [&](std::int64_t offset) {
-        file->write(first + static_cast<std::uint64_t>(offset * size), {from, static_cast<std::size_t>(row * size)});
+        file->shared->write(first + static_cast<std::uint64_t>(offset * size),
+                            {from, static_cast<std::size_t>(row * size)});
         from += row * size;
       });
     }
@@ -115,28 +126,63 @@ struct ChunkedOutputs::Output {
 };
 
 ChunkedOutputs::ChunkedOutputs(const std::vector<TaskOutput>& outputs, const std::map<std::string, FileRef>& files,
-                               bool summarise, const Job& job)
+                               bool summarise, const Job& job, const std::vector<PlannedTensor>& added)
     : job_(job) {
   for (const TaskOutput& tensor : outputs) {
     outputs_.push_back(std::make_unique<Output>());
     Output& output = *outputs_.back();
     output.tensor = tensor;
     output.is_summarised = summarise;
-    const auto target = files.find(tensor.name);
-    if (target == files.end()) continue;
-    output.target = target->second;
-    const std::string& path = output.target.path;
-    const std::string header = npy_header(tensor.dtype, tensor.bound);
-    output.header = header.size();
-    agree(job, [&] {
-      if (job.rank != 0) return;
-      output.made.emplace(path);
-      output.made->extend(output.header + stored_bytes(path, stored_type(tensor.dtype), tensor.bound));
-      output.made->rewrite(0, std::as_bytes(std::span(header)));
-    });
-    const std::string temporary = from_rank_0(job, job.rank == 0 ? output.made->temporary() : "");
-    agree(job, [&] { output.file.emplace(temporary, path); });
+    if (const auto target = files.find(tensor.name); target != files.end()) output.target = target->second;
   }
+  open_files(added);
+}
+
+void ChunkedOutputs::open_files(const std::vector<PlannedTensor>& added) {
+  std::vector<std::vector<Output*>> by_file;  // in the same order on all ranks
+  agree(job_, [&] {
+    std::map<std::string, std::size_t> numbers;
+    for (const std::unique_ptr<Output>& output : outputs_) {
+      if (output->target.path.empty()) continue;
+      const auto [known, is_new] = numbers.emplace(identity_of(output->target.path), by_file.size());
+      if (is_new) by_file.emplace_back();
+      by_file[known->second].push_back(output.get());
+    }
+  });
+  for (const std::vector<Output*>& outputs : by_file) {
+    std::vector<PlannedTensor> planned;
+    for (const Output* const output : outputs) planned.push_back(output->planned());
+    planned.insert(planned.end(), added.begin(), added.end());
+    if (const std::optional<FileLayout> layout = layout_of(planned)) {
+      File& file = *files_.emplace_back(std::make_unique<File>());
+      file.outputs = outputs;
+      file.is_final = true;
+      open(file, outputs.front()->target.path, *layout);
+      continue;
+    }
+    for (Output* const output : outputs) {
+      File& file = *files_.emplace_back(std::make_unique<File>());
+      file.outputs = {output};
+      open(file, output->target.path, npy_layout(output->tensor.dtype, output->tensor.bound));
+    }
+  }
+}
+
+/// Of this path or, under a temporary name, beside it.
+void ChunkedOutputs::open(File& file, const std::string& path, const FileLayout& layout) {
+  agree(job_, [&] {
+    if (job_.rank != 0) return;
+    file.made.emplace(path);
+    file.made->extend(layout.bytes);
+    file.made->rewrite(0, std::as_bytes(std::span(layout.front)));
+  });
+  const std::string temporary = from_rank_0(job_, job_.rank == 0 ? file.made->temporary() : "");
+  agree(job_, [&] { file.shared.emplace(temporary, path); });
+  for (std::size_t i = 0; i < file.outputs.size(); ++i) {
+    file.outputs[i]->file = &file;
+    file.outputs[i]->elements_begin = layout.begins[i];
+  }
+  file.added.assign(layout.begins.begin() + std::ssize(file.outputs), layout.begins.end());
 }
 
 ChunkedOutputs::~ChunkedOutputs() = default;
@@ -169,32 +215,53 @@ std::map<std::string, Summary> ChunkedOutputs::summaries() const {
 }
 
 std::vector<AtomicFile> ChunkedOutputs::complete(const AddTensors& add) {
-  std::vector<AtomicFile> files;
+  std::vector<AtomicFile> complete;
   agree(job_, [&] {
-    if (job_.rank == 0) files = complete_here(add);
+    for (const std::unique_ptr<File>& file : files_) file->shared.reset();  // before they are read, or appear
   });
-  return files;
+  agree(job_, [&] {
+    if (job_.rank == 0) complete = complete_here(add);
+  });
+  return complete;
 }
 
 std::vector<AtomicFile> ChunkedOutputs::complete_here(const AddTensors& add) {
   FileTensors others;
-  const auto is_npy = [](const Output& output) { return output.target.path.ends_with(".npy"); };
-  for (const std::unique_ptr<Output>& output : outputs_) {
-    if (!output->made || is_npy(*output)) continue;
-    output->made->close();
-    others.emplace_back(output->target, read(open_tensor({output->made->temporary(), ""})));
-  }
-  if (add) add(others);
-  std::vector<AtomicFile> files = complete_files(others);
-  for (const std::unique_ptr<Output>& output : outputs_) {
-    if (!output->made) continue;
-    if (is_npy(*output)) {
-      output->made->close();
-      files.push_back(*std::move(output->made));
+  bool is_added = !add;
+  for (const std::unique_ptr<File>& file : files_) {
+    if (file->is_final) {
+      if (!file->added.empty()) add_to(*file, add);
+      is_added = is_added || !file->added.empty();
+      file->made->close();
+    } else {
+      file->made->close();
+      others.emplace_back(file->outputs.front()->target, read(open_tensor({file->made->temporary(), ""})));
     }
-    output->made.reset();
   }
-  return files;
+  if (!is_added) add(others);
+  std::vector<AtomicFile> complete = complete_files(others);
+  for (const std::unique_ptr<File>& file : files_) {
+    if (file->is_final) complete.push_back(*std::move(file->made));
+    file->made.reset();
+  }
+  return complete;
+}
+
+/// To a file that all else is in.
+void ChunkedOutputs::add_to(File& file, const AddTensors& add) {
+  const FileBytes bytes = map_file(file.made->temporary());
+  FileTensors tensors;
+  for (const Output* const output : file.outputs) {
+    const auto& [name, dtype, bound] = output->tensor;
+    tensors.emplace_back(output->target, Tensor(dtype, bound, row_major_strides(bound),
+                                                bytes.bytes.data() + output->elements_begin, bytes.owner));
+  }
+  add(tensors);
+  invariant(tensors.size() == file.outputs.size() + file.added.size(), "as much is added as there is room for");
+  for (std::size_t i = 0; i < file.added.size(); ++i) {
+    const Tensor elements = tensors[file.outputs.size() + i].second.row_major();
+    file.made->rewrite(file.added[i], {elements.data(), static_cast<std::size_t>(elements.byte_count())});
+  }
 }
 
 }  // namespace einrel

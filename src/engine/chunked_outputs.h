@@ -13,14 +13,15 @@
 namespace einrel {
 
 /// Outputs that no process holds as a whole: chunks go into files that all ranks write to side by side, or only into a
-/// summary. Such a file is a .npy; an output in another format is written from it in the end. The ranks of a job have
-/// to make and finish it together.
+/// summary. Chunks of a .npy or .safetensors go to their places in it; those of another format into a .npy of each
+/// tensor, from which it is written in the end. The ranks of a job have to make and finish it together.
 class ChunkedOutputs {
  public:
   /// `files`: of each of `outputs` that is to be written. Rank 0 makes them, under temporary names and with room for
-  /// all elements. Throws UserError and RunError as AtomicFile does.
+  /// all elements, and for those that `complete` adds, `added`, which are all in one of these files. Throws UserError
+  /// and RunError as AtomicFile does.
   ChunkedOutputs(const std::vector<TaskOutput>& outputs, const std::map<std::string, FileRef>& files, bool summarise,
-                 const Job& job);
+                 const Job& job, const std::vector<PlannedTensor>& added = {});
   ~ChunkedOutputs();
   ChunkedOutputs(const ChunkedOutputs&) = delete;
   ChunkedOutputs& operator=(const ChunkedOutputs&) = delete;
@@ -30,16 +31,21 @@ class ChunkedOutputs {
   std::vector<OutputWriter> writers();
   /// When all chunks are written: their summaries on rank 0, if they were wanted.
   std::map<std::string, Summary> summaries() const;
-  /// Then, the files on rank 0, which wait for their names; rank 0 also writes what `add` adds to the tensors that are
-  /// no .npy. Throws as complete_files does; then no file has changed.
+  /// Then, the files on rank 0, which wait for their names; there `add` adds what was `added` to the tensors that are
+  /// in the file already. Throws as complete_files does; then no file has changed.
   std::vector<AtomicFile> complete(const AddTensors& add = {});
 
  private:
+  struct File;
   struct Output;
+  void open(File& file, const std::string& path, const FileLayout& layout);
+  void open_files(const std::vector<PlannedTensor>& added);
   std::vector<AtomicFile> complete_here(const AddTensors& add);
+  static void add_to(File& file, const AddTensors& add);
 
   const Job& job_;
   std::vector<std::unique_ptr<Output>> outputs_;
+  std::vector<std::unique_ptr<File>> files_;
 };
 
 }  // namespace einrel

@@ -83,7 +83,9 @@ std::vector<std::pair<FileRef, DType>> files_of_states(const EinGraph& graph, co
   return files;
 }
 
-StateFile::StateFile(std::string path, const PlannedTasks& tasks, const Job& job) : path_(std::move(path)), job_(job) {
+StateFile::StateFile(std::string path, const PlannedTasks& tasks, const Job& job, AddedTensors added)
+    : path_(std::move(path)), job_(job), added_(std::move(added)) {
+  added_.planned.insert(added_.planned.begin(), {{path_, iteration_name}, DType::i64, {}});
   std::vector<PlannedTensor> planned;
   std::map<std::string, FileRef> files;
   for (const TaskState& state : tasks.states) {
@@ -91,19 +93,21 @@ StateFile::StateFile(std::string path, const PlannedTasks& tasks, const Job& job
     files[state.type.name] = {path_, state.type.name};
     planned.push_back({files[state.type.name], state.type.dtype, state.type.bound});
   }
-  if (job.ranks > 1) chunks_ = std::make_unique<ChunkedOutputs>(types_, files, false, job);
+  planned.insert(planned.end(), added_.planned.begin(), added_.planned.end());
+  if (job.ranks > 1) chunks_ = std::make_unique<ChunkedOutputs>(types_, files, false, job, added_.planned);
   agree(job, [&] {
-    if (job.rank == 0) room_ = take_room(planned);
+    const bool has_room = chunks_ && layout_of(planned);
+    if (job.rank == 0 && !has_room) room_ = take_room(planned);
   });
 }
 
-std::vector<AtomicFile> StateFile::complete(const KeptStates& states, const AddTensors& add) {
+std::vector<AtomicFile> StateFile::complete(const KeptStates& states) {
   const AddTensors add_all = [&](FileTensors& tensors) {
     Tensor steps(DType::i64, {});
     const std::int64_t count = states.steps_done();
     std::memcpy(steps.mutable_data(), &count, sizeof(count));
     tensors.emplace_back(FileRef{path_, iteration_name}, steps);
-    if (add) add(tensors);
+    if (added_.add) added_.add(tensors);
     room_.clear();  // for what is written now
   };
   if (!chunks_) {
@@ -123,8 +127,8 @@ std::vector<AtomicFile> StateFile::complete(const KeptStates& states, const AddT
 }
 
 void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job,
-                 const AddTensors& add) {
-  std::vector<AtomicFile> files = StateFile(path, tasks, job).complete(states, add);
+                 const AddedTensors& added) {
+  std::vector<AtomicFile> files = StateFile(path, tasks, job, added).complete(states);
   agree(job, [&] {
     for (AtomicFile& file : files) file.commit();
   });

@@ -35,22 +35,23 @@ std::vector<std::pair<FileRef, DType>> files_of_states(const EinGraph& graph, co
 /// have to make and complete it together.
 class StateFile {
  public:
-  /// Of a step's tasks. Throws UserError and RunError as AtomicFile does.
-  StateFile(std::string path, const PlannedTasks& tasks, const Job& job);
+  /// Of a step's tasks, and of what is `added`. Throws UserError and RunError as AtomicFile does.
+  StateFile(std::string path, const PlannedTasks& tasks, const Job& job, AddedTensors added = {});
 
-  /// The file on rank 0, which waits for its name, with what `add` adds on rank 0 in it. Throws as complete_files does.
-  std::vector<AtomicFile> complete(const KeptStates& states, const AddTensors& add = {});
+  /// The file on rank 0, which waits for its name, with what is added there in it. Throws as complete_files does.
+  std::vector<AtomicFile> complete(const KeptStates& states);
 
  private:
   std::string path_;
   std::vector<TaskOutput> types_;
   const Job& job_;
+  AddedTensors added_;
   std::unique_ptr<ChunkedOutputs> chunks_;  ///< of ranks, which have parts
   std::vector<AtomicFile> room_;
 };
 
 /// Makes such a file and lets it appear.
 void save_states(const KeptStates& states, const PlannedTasks& tasks, const std::string& path, const Job& job,
-                 const AddTensors& add = {});
+                 const AddedTensors& added = {});
 
 }  // namespace einrel

@@ -304,6 +304,11 @@ std::string npy_header(DType dtype, const Shape& shape) {
   return header + text;
 }
 
+FileLayout npy_layout(DType dtype, const Shape& shape) {
+  const std::string header = npy_header(dtype, shape);
+  return {header, {header.size()}, header.size() + stored_bytes("a .npy", stored_type(dtype), shape)};
+}
+
 void write_npy(const Tensor& tensor, const ByteSink& sink) {
   sink(as_byte_span(npy_header(tensor.dtype(), tensor.shape())));
   stream_elements(tensor, std::endian::little, sink);

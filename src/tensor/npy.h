@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "tensor/file_layout.h"
 #include "tensor/stored_tensor.h"
 #include "tensor/stream.h"
 
@@ -27,6 +28,9 @@ std::uint64_t npy_file_size(const std::string& name, const ByteSource& front);
 
 /// Everything before the elements: version 1, C order, little-endian. The shape has at most max_rank dimensions.
 std::string npy_header(DType dtype, const Shape& shape);
+
+/// Of a file with that header.
+FileLayout npy_layout(DType dtype, const Shape& shape);
 
 /// A whole .npy file: npy_header and the elements; bf16 as '<V2'.
 void write_npy(const Tensor& tensor, const ByteSink& sink);

@@ -247,22 +247,9 @@ void check_offsets(const SafetensorsFile& result) {
   }
 }
 
-std::string header_of(const std::vector<const NamedTensor*>& tensors) {
-  std::string header = "{";
-  std::int64_t offset = 0;
-  for (const NamedTensor* const named : tensors) {
-    const Tensor& tensor = named->tensor;
-    std::vector<std::int64_t> extents;
-    for (const Extent extent : tensor.shape()) extents.push_back(extent.value());
-    if (header.size() > 1) header += ',';
-    const std::int64_t end = checked_add(offset, tensor.byte_count());
-    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json(named->name).dump(),
-                          safetensors_code(tensor.dtype()), json(extents).dump(), offset, end);
-    offset = end;
-  }
-  header += '}';
-  header.append((length_size - header.size() % length_size) % length_size, ' ');
-  return header;
+/// Bytes of the elements that a header describes.
+std::int64_t bytes_of(const SafetensorsHead& head) {
+  return checked_multiply(element_count(head.shape), static_cast<std::int64_t>(size_of(head.dtype)));
 }
 
 }  // namespace
@@ -297,18 +284,44 @@ void check_safetensors_name(const std::string& name) {
   throw UserError(fmt::format("'{}' cannot be a tensor's name in a .safetensors file", printable(name)));
 }
 
+FileLayout safetensors_layout(const std::vector<SafetensorsHead>& heads) {
+  std::vector<std::size_t> order(heads.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return size_of(heads[a].dtype) > size_of(heads[b].dtype); });
+  FileLayout layout{"", std::vector<std::uint64_t>(heads.size()), 0};
+  std::string header = "{";
+  std::int64_t offset = 0;
+  for (const std::size_t i : order) {
+    const SafetensorsHead& head = heads[i];
+    std::vector<std::int64_t> extents;
+    for (const Extent extent : head.shape) extents.push_back(extent.value());
+    if (header.size() > 1) header += ',';
+    const std::int64_t end = checked_add(offset, bytes_of(head));
+    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json(head.name).dump(),
+                          safetensors_code(head.dtype), json(extents).dump(), offset, end);
+    layout.begins[i] = static_cast<std::uint64_t>(offset);
+    offset = end;
+  }
+  header += '}';
+  header.append((length_size - header.size() % length_size) % length_size, ' ');
+  append_number(layout.front, static_cast<std::uint64_t>(header.size()), std::endian::little);
+  layout.front += header;
+  for (std::uint64_t& begin : layout.begins) begin += layout.front.size();
+  layout.bytes = layout.front.size() + static_cast<std::uint64_t>(offset);
+  return layout;
+}
+
 void write_safetensors(const std::vector<NamedTensor>& tensors, const ByteSink& sink) {
-  std::vector<const NamedTensor*> order;
-  for (const NamedTensor& named : tensors) order.push_back(&named);
-  std::stable_sort(order.begin(), order.end(), [](const NamedTensor* a, const NamedTensor* b) {
-    return size_of(a->tensor.dtype()) > size_of(b->tensor.dtype());
-  });
-  const std::string header = header_of(order);
-  std::string length;
-  append_number(length, static_cast<std::uint64_t>(header.size()), std::endian::little);
-  sink(as_byte_span(length));
-  sink(as_byte_span(header));
-  for (const NamedTensor* const named : order) stream_elements(named->tensor, std::endian::little, sink);
+  std::vector<SafetensorsHead> heads;
+  for (const auto& [name, tensor] : tensors) heads.push_back({name, tensor.dtype(), tensor.shape()});
+  const FileLayout layout = safetensors_layout(heads);
+  std::vector<std::size_t> order(tensors.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::sort(order.begin(), order.end(),
+            [&](std::size_t a, std::size_t b) { return layout.begins[a] < layout.begins[b]; });
+  sink(as_byte_span(layout.front));
+  for (const std::size_t i : order) stream_elements(tensors[i].tensor, std::endian::little, sink);
 }
 
 }  // namespace einrel

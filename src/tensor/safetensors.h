@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tensor/file_layout.h"
 #include "tensor/stored_tensor.h"
 #include "tensor/stream.h"
 
@@ -37,7 +38,17 @@ StoredTensor open_tensor(const SafetensorsFile& file, std::size_t index);
 /// Throws UserError unless `name` can be a tensor's name: UTF-8 and not "__metadata__".
 void check_safetensors_name(const std::string& name);
 
-/// A whole file; the widest elements come first, so that all are aligned. Names must pass the check above.
+/// What a file says of a tensor in it.
+struct SafetensorsHead {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+};
+
+/// Of a file of these; the widest elements come first, so that all are aligned. Names must pass the check above.
+FileLayout safetensors_layout(const std::vector<SafetensorsHead>& heads);
+
+/// A whole file, laid out so.
 void write_safetensors(const std::vector<NamedTensor>& tensors, const ByteSink& sink);
 
 }  // namespace einrel

@@ -110,13 +110,6 @@ ArchiveContents contents_of(const Archive& archive, const std::set<std::string>&
   return contents;
 }
 
-/// One path however it is spelled, so that two outputs to one file are noticed.
-std::string identity_of(const std::string& path) {
-  std::error_code unresolved;
-  const auto canonical = std::filesystem::weakly_canonical(absolute_path(through_links(path)), unresolved);
-  return unresolved ? path : canonical.string();
-}
-
 void check_member(const FileRef& file, FileFormat format) {
   if (!is_archive(format)) {
     if (file.member.empty()) return;
@@ -205,6 +198,12 @@ void write_one(const OutputFile& output, AtomicFile& file) {
 
 }  // namespace
 
+std::string identity_of(const std::string& path) {
+  std::error_code unresolved;
+  const auto canonical = std::filesystem::weakly_canonical(absolute_path(through_links(path)), unresolved);
+  return unresolved ? path : canonical.string();
+}
+
 FileRef parse_file_ref(std::string_view text) {
   FileRef file{std::string(text), ""};
   std::size_t split = std::string_view::npos;
@@ -263,6 +262,16 @@ void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs) {
     if (is_archive(format)) archives[file.path].insert(file.member);
   }
   for (const auto& [path, members] : archives) check_keeps_members(path, format_to_write({path, ""}), members);
+}
+
+std::optional<FileLayout> layout_of(const std::vector<PlannedTensor>& planned) {
+  const FileFormat format = format_to_write(planned.front().file);
+  for (const auto& [file, dtype, shape] : planned) check_shape(file, format, dtype, shape);
+  if (format == FileFormat::npy) return npy_layout(planned.front().dtype, planned.front().shape);
+  if (format != FileFormat::safetensors) return std::nullopt;
+  std::vector<SafetensorsHead> heads;
+  for (const auto& [file, dtype, shape] : planned) heads.push_back({file.member, dtype, shape});
+  return safetensors_layout(heads);
 }
 
 std::vector<AtomicFile> take_room(const std::vector<PlannedTensor>& planned) {

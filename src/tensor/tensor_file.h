@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/atomic_file.h"
+#include "tensor/file_layout.h"
 #include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
 #include "tensor/tensor.h"
@@ -47,6 +49,9 @@ struct ArchiveContents {
 ArchiveContents open_archive(const std::string& path, const std::set<std::string>& wanted,
                              const InflateFolder& folder = {});
 
+/// One path for a file however it is spelled, so that two outputs to one file are noticed.
+std::string identity_of(const std::string& path);
+
 /// Throws UserError for the first output that `write_tensors` would refuse, so that it can be refused before
 /// any work is done: unknown extension, dtype that the format has no place for, a missing or superfluous
 /// member, two outputs of one name, a folder that is not there, an archive with other tensors in it.
@@ -58,6 +63,10 @@ struct PlannedTensor {
   DType dtype = DType::f32;
   Shape shape;
 };
+/// How the file of these is laid out, all of one path, in a format in which that is known before their elements are and
+/// elements stand as they do in memory: .npy and .safetensors. Nothing for others.
+std::optional<FileLayout> layout_of(const std::vector<PlannedTensor>& planned);
+
 /// Files that only hold room on the disk for the elements of such tensors, so that there is room left when these are
 /// written: give it back just before. None for .idx.gz, whose size nobody knows. Throws UserError when a shape does not
 /// fit the format, and as AtomicFile does: NoRoom where there is none.
@@ -66,6 +75,12 @@ std::vector<AtomicFile> take_room(const std::vector<PlannedTensor>& planned);
 /// What goes into files, and adds to it what is known when the rest is there.
 using FileTensors = std::vector<std::pair<FileRef, Tensor>>;
 using AddTensors = std::function<void(FileTensors&)>;
+
+/// The same, where types and shapes of what is added are known before: they stand here in its order.
+struct AddedTensors {
+  std::vector<PlannedTensor> planned;
+  AddTensors add;
+};
 
 /// All tensors in files that wait to appear under their names, those of one .npz or .safetensors in one file; an
 /// archive that was there will be replaced. Throws as check_writable does, UserError when a shape does not fit the

@@ -217,7 +217,11 @@ void Checkpoints::save(std::int64_t steps_done, const Position& position, const 
   std::vector<double> sums{position.seconds, position.samples};
   sums.insert(sums.end(), position.sums.begin(), position.sums.end());
   const std::string path = path_of(folder_, steps_done);
-  const AddTensors add = [&](FileTensors& tensors) {
+  AddedTensors added{{{{path, numbers_name}, DType::i64, {Extent(std::ssize(numbers))}},
+                      {{path, sums_name}, DType::f64, {Extent(std::ssize(sums))}},
+                      {{path, check_name}, DType::i64, {}}},
+                     {}};
+  added.add = [&](FileTensors& tensors) {
     tensors.emplace_back(FileRef{path, numbers_name}, tensor_of_numbers(DType::i64, numbers));
     tensors.emplace_back(FileRef{path, sums_name}, tensor_of_numbers(DType::f64, sums));
     std::map<std::string, Tensor> all;
@@ -227,7 +231,7 @@ void Checkpoints::save(std::int64_t steps_done, const Position& position, const 
   std::exception_ptr failure;
   bool is_full = false;
   try {
-    write(path, add);
+    write(path, added);
   } catch (const NoRoom&) {
     failure = std::current_exception();
     is_full = true;
@@ -237,7 +241,7 @@ void Checkpoints::save(std::int64_t steps_done, const Position& position, const 
   if (failure && !(is_together(job_) && make_room(is_full))) std::rethrow_exception(failure);
   if (failure) {
     *job_.fails_together = false;
-    write(path, add);
+    write(path, added);
   }
   if (job_.rank != 0) return;
   const std::vector<std::string> there = checkpoints_in(folder_);

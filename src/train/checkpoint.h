@@ -42,9 +42,9 @@ std::vector<std::string> checkpoints_in(const std::string& folder);
 /// A folder that the last two checkpoints are in.
 class Checkpoints {
  public:
-  /// Writes a file of `iteration` and states, with what `add` adds on rank 0, whole or not at all; on all ranks
+  /// Writes a file of `iteration` and states, with what is added on rank 0, whole or not at all; on all ranks
   /// together, which all throw if one does.
-  using Write = std::function<void(const std::string& path, const AddTensors& add)>;
+  using Write = std::function<void(const std::string& path, const AddedTensors& added)>;
 
   /// Rank 0 makes the folder if it is not there, and removes what a process left that was killed while it wrote a
   /// checkpoint. Throws UserError when it cannot be made or written to, another process writes checkpoints there, or it

@@ -282,14 +282,14 @@ class Locally {
   }
 
   Checkpoints::Write writer() const {
-    return [this](const std::string& path, const AddTensors& add) {
+    return [this](const std::string& path, const AddedTensors& added) {
       agree(job_, [&] {
         if (job_.rank != 0) return;
         FileTensors tensors;
         tensors.emplace_back(FileRef{path, iteration_name},
                              tensor_of(DType::i64, {}, {static_cast<double>(steps_done_)}));
         for (const auto& [name, tensor] : whole_) tensors.emplace_back(FileRef{path, name}, tensor);
-        add(tensors);
+        added.add(tensors);
         write_tensors(tensors);
       });
     };

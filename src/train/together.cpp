@@ -122,9 +122,10 @@ class Together {
   }
 
   Learnt learnt() const {
-    return {.check = [this] { agree(job_, [this] { finite_->check(parts_now(), states_->steps_done()); }); },
-            .write = [this](const std::string& path,
-                            const AddTensors& add) { save_states(*states_, program_->tasks(), path, job_, add); }};
+    return {
+        .check = [this] { agree(job_, [this] { finite_->check(parts_now(), states_->steps_done()); }); },
+        .write = [this](const std::string& path,
+                        const AddedTensors& added) { save_states(*states_, program_->tasks(), path, job_, added); }};
   }
 
   void save() {

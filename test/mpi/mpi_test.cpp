@@ -1,14 +1,22 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
+#include <map>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "base/mapped_file.h"
 #include "bench/moved_bytes.h"
 #include "einsum/reference.h"
 #include "engine/algebra.h"
+#include "engine/chunked_outputs.h"
 #include "engine/compile.h"
 #include "engine/scalars.h"
 #include "engine/session.h"
@@ -27,6 +35,7 @@
 #include "support/random_tra.h"
 #include "support/run_tasks.h"
 #include "support/scarce_memory.h"
+#include "tensor/tensor_file.h"
 #include "tra/text/print.h"
 
 /// Every test runs on all ranks at once, and has to take the same way through its collective calls on each.
@@ -285,6 +294,67 @@ TEST(Ranks, ThrowOnTheRankThatFailedAndTellTheOthers) {
     EXPECT_NE(job().rank, 1);
   }
   EXPECT_EQ(from_rank_0(job(), job().rank == 0 ? "words" : ""), "words");
+}
+
+TEST(Ranks, WriteTheirChunksToThePlacesInOneArchive) {
+  const auto folder_here = [] {
+    fs::path folder = fs::temp_directory_path() / fmt::format("einrel-archive-{}", ::getpid());
+    fs::create_directory(folder);
+    return folder.string();
+  };
+  const fs::path folder = from_rank_0(job(), job().rank == 0 ? folder_here() : "");
+  const auto names = [&] { return std::distance(fs::directory_iterator(folder), fs::directory_iterator()); };
+  const std::string path = folder / "a.safetensors";
+  const std::vector<TaskOutput> outputs{{"C", DType::boolean, {Extent(5)}},
+                                        {"A", DType::f32, {Extent(8), Extent(3)}},
+                                        {"B", DType::f64, {Extent(4), Extent(2)}}};
+  std::map<std::string, FileRef> files;
+  FileTensors whole;
+  for (const TaskOutput& output : outputs) {
+    files[output.name] = {path, output.name};
+    std::vector<double> values(static_cast<std::size_t>(element_count(output.bound)));
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] = output.dtype == DType::boolean ? static_cast<double>(i % 2) : 0.5 + static_cast<double>(i);
+    whole.emplace_back(FileRef{folder / "b.safetensors", output.name}, tensor_of(output.dtype, output.bound, values));
+  }
+  ChunkedOutputs chunked(outputs, files, false, job(), {{{path, "sum"}, DType::f64, {}}});
+  const auto size_there = [&] { return fs::file_size(fs::directory_iterator(folder)->path()); };
+  const std::uintmax_t size = job().rank == 0 ? size_there() : 0;  // all that it takes on the disk
+  EXPECT_EQ(names(), 1);
+  const std::vector<OutputWriter> writers = chunked.writers();
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    const Tensor& tensor = whole[o].second;
+    for (std::int64_t row = job().rank; row < tensor.shape()[0].value(); row += job().ranks) {
+      std::vector<std::int64_t> begin(tensor.rank(), 0);
+      Shape bound = tensor.shape();
+      begin[0] = row;
+      bound[0] = Extent(1);
+      writers[o](begin, tensor.box(begin, bound));
+    }
+  }
+  const auto sum_of = [](const FileTensors& tensors) {
+    double sum = 0;
+    for (const auto& [file, tensor] : tensors) {
+      for (const double value : values_of(tensor)) sum += value;
+    }
+    return tensor_of(DType::f64, {}, {sum});
+  };
+  std::vector<AtomicFile> complete = chunked.complete([&](FileTensors& tensors) {
+    tensors.emplace_back(FileRef{path, "sum"}, sum_of(tensors));
+  });
+  agree(job(), [&] {
+    if (job().rank != 0) return;
+    EXPECT_EQ(names(), 1);
+    ASSERT_EQ(complete.size(), 1U);
+    complete.front().commit();
+    whole.emplace_back(FileRef{folder / "b.safetensors", "sum"}, sum_of(whole));
+    write_tensors(whole);
+    const FileBytes found = map_file(path);
+    const FileBytes expected = map_file(folder / "b.safetensors");
+    EXPECT_EQ(found.bytes.size(), size);
+    EXPECT_TRUE(std::equal(found.bytes.begin(), found.bytes.end(), expected.bytes.begin(), expected.bytes.end()));
+    fs::remove_all(folder);
+  });
 }
 
 /// What all ranks say of these facts, and that all of them say the same.

@@ -19,11 +19,11 @@ class SmallDisk {
   SmallDisk(std::string folder, std::size_t room) : folder_(std::move(folder)), room_(room) {}
 
   Checkpoints::Write write() {
-    return [this](const std::string& /*path*/, const AddTensors& add) {
+    return [this](const std::string& /*path*/, const AddedTensors& added) {
       EXPECT_EQ(names().empty(), !has_written_) << "there is no good one while another is written";
       if (names().size() >= room_) throw NoRoom("the disk is full");
       FileTensors tensors;
-      add(tensors);
+      added.add(tensors);
       write_tensors(tensors);
       has_written_ = true;
     };
@@ -75,7 +75,7 @@ TEST(Checkpoints, TheOnlyOneStaysWhereTheDiskHasNoRoomForAnother) {
   SmallDisk disk(folder / "save", 2);
   checkpoints.save(1, {}, disk.write());
   checkpoints.save(2, {}, disk.write());
-  const Checkpoints::Write full = [](const std::string& /*path*/, const AddTensors& /*add*/) {
+  const Checkpoints::Write full = [](const std::string& /*path*/, const AddedTensors& /*added*/) {
     throw NoRoom("the disk is full");
   };
   EXPECT_THROW(checkpoints.save(3, {}, full), NoRoom);
@@ -90,7 +90,7 @@ TEST(Checkpoints, BothStayWhereSomethingElseFails) {
   SmallDisk disk(folder / "save", 3);
   checkpoints.save(1, {}, disk.write());
   checkpoints.save(2, {}, disk.write());
-  const Checkpoints::Write fails = [](const std::string& /*path*/, const AddTensors& /*add*/) {
+  const Checkpoints::Write fails = [](const std::string& /*path*/, const AddedTensors& /*added*/) {
     throw RunError("the disk is broken");
   };
   EXPECT_THROW(checkpoints.save(3, {}, fails), RunError);
