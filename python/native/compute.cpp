@@ -190,8 +190,7 @@ Compiled::Compiled(const Walk& walk) {
     if (std::count(outputs_.begin(), outputs_.end(), outputs_.back()) == 1) outputs.push_back(names[place]);
   }
   for (std::size_t leaf = 1; leaf <= walk.leaves().size(); ++leaf) inputs_.push_back("x" + std::to_string(leaf));
-  const api::Program program = api::Program::build(outputs);
-  program_.emplace(program, [text = program.text()] { return api::Program::parse(text); });
+  program_.emplace([outputs] { return api::Program::build(outputs); });
 }
 
 std::vector<Value> Compiled::run(const std::vector<NodePtr>& leaves, const api::RunOptions& options) {
@@ -212,6 +211,7 @@ std::shared_ptr<Compiled> compiled(const Walk& walk) {
     return found->second->second;
   }
   auto made = std::make_shared<Compiled>(walk);
+  if (kept.by_key.count(walk.key()) != 0) return made;  // another thread was faster
   if (kept.graphs.size() == most_kept) {
     kept.by_key.erase(kept.graphs.back().first);
     kept.graphs.pop_back();

@@ -1,5 +1,6 @@
 #include "lasting_program.h"
 
+#include <einrel/error.h>
 #include <einrel/mapped_files.h>
 #include <nanobind/nanobind.h>
 
@@ -10,6 +11,8 @@
 #include <future>
 #include <list>
 #include <stop_token>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -92,6 +95,17 @@ void leave(const std::future<Result>& result, bool on_ranks) {
   result.wait_for(long_enough);
 }
 
+/// Does something on a thread of its own, for which nobody waits. Throws RunError where the system gives none.
+template <class Action>
+void start_apart(Action action) {
+  try {
+    std::thread(std::move(action)).detach();
+  } catch (const std::system_error& error) {
+    throw api::RunError(std::string("the system gives no further thread (") + error.what() +
+                        "): give fewer (threads=), or let this process have more (ulimit -u, ulimit -v)");
+  }
+}
+
 /// Does something on another thread, while this one looks for signals.
 template <class Result>
 Result watched(typename Running<Result>::Action action, bool on_ranks) {
@@ -99,7 +113,7 @@ Result watched(typename Running<Result>::Action action, bool on_ranks) {
   const Stop stop;
   const auto running = std::make_shared<Running<Result>>(std::move(action), (*stop).get_token());
   std::future<Result> result = running->result();
-  std::thread([running] { (*running)(); }).detach();
+  start_apart([running] { (*running)(); });
   while (true) {
     {
       const nanobind::gil_scoped_release release;
@@ -129,6 +143,10 @@ LastingProgram::LastingProgram(api::Program program, std::function<api::Program(
     : again_(std::move(again)),
       program_(std::make_shared<const api::Program>(std::move(program))),
       forks_(runs().forks) {}
+
+LastingProgram::LastingProgram(const std::function<api::Program()>& make)
+    : LastingProgram(watched<api::Program>([make](const std::stop_token& /*it has an end*/) { return make(); }, false),
+                     make) {}
 
 LastingProgram::~LastingProgram() {
   if (forks_ != runs().forks) leave_behind(std::move(program_));

@@ -19,6 +19,8 @@ class LastingProgram {
  public:
   /// `again` makes the same program.
   LastingProgram(api::Program program, std::function<api::Program()> again);
+  /// Of what `make` makes, without Python's lock; signals as in `run`.
+  explicit LastingProgram(const std::function<api::Program()>& make);
   ~LastingProgram();
   LastingProgram(LastingProgram&&) = delete;
   LastingProgram& operator=(LastingProgram&&) = delete;

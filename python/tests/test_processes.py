@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import resource
 import subprocess
 import sys
 import threading
@@ -126,6 +128,62 @@ except KeyboardInterrupt:
 """
     done = run(script)
     assert (done.returncode, done.stdout) == (0, "interrupted 81.0\n"), done.stderr
+
+
+def test_others_go_on_while_gradients_of_gradients_are_checked() -> None:
+    """So do signals: Ctrl-C need not wait for it."""
+    x = er.asarray(np.ones(3))
+    loss = er.sum(er.exp(er.sin(x) * x) / (1 + x * x))
+    for _ in range(4):
+        loss = er.sum(er.grad(loss, x) * x)
+    goes_on = threading.Event()
+    may_go_on = threading.Event()
+
+    def other() -> None:
+        may_go_on.wait()
+        goes_on.set()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1000)  # Python takes no turn from the thread that checks
+    try:
+        may_go_on.set()
+        er.grad(loss, x)
+        assert goes_on.is_set()
+    finally:
+        sys.setswitchinterval(before)
+        thread.join()
+
+
+def test_where_the_system_gives_no_thread_a_run_says_so() -> None:
+    """A thread's stack takes more addresses than this process may have."""
+    script = """
+import resource, numpy as np, einrel as er
+x = er.asarray(np.ones((9, 9)))
+used = 4096 * int(open("/proc/self/statm").read().split()[0])
+resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30),) * 2)
+try:
+    er.sum(x @ x).compute(threads=1)
+except er.RunError as error:
+    print(error)
+"""
+
+    def stacks_of_many_gigabytes() -> None:
+        resource.setrlimit(resource.RLIMIT_STACK, (1 << 36, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+        preexec_fn=stacks_of_many_gigabytes,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    assert "the system gives no further thread" in done.stdout
+    assert "ulimit -u" in done.stdout
 
 
 def test_no_object_of_the_native_module_ends_the_interpreter() -> None:
