@@ -260,11 +260,11 @@ _LONGEST: Final = 64 * 2**20  # characters of a text that is read
 
 
 def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:
-    """The program in a file, of 64 MiB at most."""
+    """The program in a file, of 4 MiB at most."""
     with open(file, encoding="utf-8") as opened:
         text = opened.read(_LONGEST + 1)
     if len(text) > _LONGEST:
-        raise ProgramError(f"'{file}' is longer than 64 MiB: it is no program")
+        raise ProgramError(f"'{file}' is longer than 4 MiB: it is no program")
     return Program(text, dims, str(file))
 
 

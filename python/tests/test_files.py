@@ -214,5 +214,5 @@ def test_elements_of_a_file_stay_when_it_is_cut(tmp_path: Path) -> None:
 def test_programs_are_texts_of_limited_length(tmp_path: Path) -> None:
     (tmp_path / "p.ein").write_bytes(b"input A[i]\r\nZ[i] = A[i] + 1\r\n")
     assert er.load_program(tmp_path / "p.ein").run(A=np.ones(2, "f4")).Z.tolist() == [2, 2]
-    with pytest.raises(er.ProgramError, match="'/dev/zero' is longer than 64 MiB"):
+    with pytest.raises(er.ProgramError, match="'/dev/zero' is longer than 4 MiB"):
         er.load_program("/dev/zero")

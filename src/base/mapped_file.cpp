@@ -1,10 +1,8 @@
 #include "base/mapped_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <utility>
@@ -12,28 +10,11 @@
 #include "base/cut_files.h"
 #include "base/error.h"
 #include "base/file_error.h"
+#include "base/open_file.h"
 #include "base/text.h"
 
 namespace einrel {
 namespace {
-
-/// An open file that is closed on every way out.
-class OpenFile {
- public:
-  explicit OpenFile(const std::string& path)
-      // O_NONBLOCK: opening a pipe must not wait for somebody to write into it.
-      : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ < 0) throw_file_error("read", path, errno);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  ~OpenFile() { ::close(descriptor_); }
-
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
 
 std::size_t ordinary_size(const OpenFile& file, const std::string& path) {
   struct stat status {};

@@ -61,7 +61,7 @@ class HostileFiles(ProgramTest):
         os.mkdir(self.path("folder.ein"))
         for path, words in (("/dev/zero", "more than 4 MiB"), (self.sparse("large.ein", 10 << 30), "more than 4 MiB"),
                             (self.path("folder.ein"), "is a folder"), (self.path("none.ein"), "No such file"),
-                            (self.path("pipe.ein"), "nobody has written for 10 s"), ("/dev/null", "")):
+                            (self.path("pipe.ein"), "no whole program has come in 10 s"), ("/dev/null", "")):
             for command in (("run",), ("check",), ("explain", "--sites", "2"), ("sql",)):
                 if path.endswith("pipe.ein") and command != ("run",):
                     continue

@@ -1,56 +1,52 @@
 #include "einsum/text/program_file.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
+#include <optional>
 
 #include "base/error.h"
 #include "base/file_error.h"
+#include "base/open_file.h"
 #include "base/text.h"
 
 namespace einrel {
 namespace {
 
-/// That is closed on every way out.
-class OpenProgram {
- public:
-  // O_NONBLOCK: opening a pipe would wait for somebody who opens its other end.
-  explicit OpenProgram(const std::string& path) : descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ < 0) throw UserError(fmt::format("cannot open {}: {}", printable(path), std::strerror(errno)));
-  }
-  OpenProgram(const OpenProgram&) = delete;
-  OpenProgram& operator=(const OpenProgram&) = delete;
-  ~OpenProgram() { ::close(descriptor_); }
+using Clock = std::chrono::steady_clock;
 
-  int descriptor() const { return descriptor_; }
-
- private:
-  int descriptor_;
+/// How long a program may take to come through a pipe, and until when.
+struct Patience {
+  std::chrono::milliseconds in_all;
+  Clock::time_point end = Clock::now() + in_all;
 };
 
-constexpr int patience = 10'000;  // milliseconds
-constexpr int for_ever = -1;
+/// For poll: none left is 0, and no end is -1.
+int milliseconds_left(const std::optional<Patience>& patience) {
+  if (!patience) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(patience->end - Clock::now());
+  return static_cast<int>(std::max<std::chrono::milliseconds::rep>(left.count(), 0));
+}
 
 /// Of a pipe: until there is something in it, or nobody is left who writes.
-void wait_for_writer(int descriptor, const std::string& name, int milliseconds) {
+void wait_for_writer(int descriptor, const std::string& name, const std::optional<Patience>& patience) {
   pollfd waited{descriptor, POLLIN, 0};
   int found = 0;
-  do found = ::poll(&waited, 1, milliseconds);
+  do found = ::poll(&waited, 1, milliseconds_left(patience));
   while (found < 0 && errno == EINTR);
   if (found != 0) return;
   throw UserError(
-      fmt::format("{} is a pipe into which nobody has written for 10 s; save the program to a file, or give it on "
-                  "standard input, as -",
-                  printable(name)));
+      fmt::format("{} is a pipe through which no whole program has come in {} s; save the program to a file, or give "
+                  "it on standard input, as -",
+                  printable(name), std::chrono::duration<double>(patience->in_all).count()));
 }
 
-std::string read_all(int descriptor, const std::string& name, int milliseconds) {
+std::string read_all(int descriptor, const std::string& name, const std::optional<Patience>& patience) {
   std::string text;
   std::array<char, 65536> buffer{};
   for (;;) {
@@ -58,7 +54,7 @@ std::string read_all(int descriptor, const std::string& name, int milliseconds) 
     if (got == 0) return text;
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) {
-      wait_for_writer(descriptor, name, milliseconds);
+      wait_for_writer(descriptor, name, patience);
       continue;
     }
     if (got < 0) throw_file_error("read", name, errno);
@@ -70,15 +66,16 @@ std::string read_all(int descriptor, const std::string& name, int milliseconds) 
 
 }  // namespace
 
-std::string read_standard_input() { return read_all(STDIN_FILENO, "standard input", for_ever); }
+std::string read_standard_input() { return read_all(STDIN_FILENO, "standard input", std::nullopt); }
 
-std::string read_program_file(const std::string& path) {
-  const OpenProgram file(path);
+std::string read_program_file(const std::string& path, std::chrono::milliseconds patience) {
+  const OpenFile file(path);
   struct stat status {};
   if (::fstat(file.descriptor(), &status) != 0) throw_file_error("read", path, errno);
   if (S_ISDIR(status.st_mode)) throw UserError(fmt::format("{} is a folder, not a program", printable(path)));
-  if (S_ISFIFO(status.st_mode)) wait_for_writer(file.descriptor(), path, patience);
-  return read_all(file.descriptor(), path, patience);
+  const Patience wait{patience};
+  if (S_ISFIFO(status.st_mode)) wait_for_writer(file.descriptor(), path, wait);  // else one without writers is empty
+  return read_all(file.descriptor(), path, wait);
 }
 
 }  // namespace einrel

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <string>
 
@@ -9,9 +10,9 @@ namespace einrel {
 inline constexpr std::size_t most_program_bytes = std::size_t{4} << 20U;
 
 /// The text of a program in a file, or that comes through a pipe. Throws UserError where it cannot be read, for a
-/// folder, for more than most_program_bytes, and for a pipe into which nobody writes for 10 s; RunError as of a disk
-/// that fails.
-std::string read_program_file(const std::string& path);
+/// folder, for more than most_program_bytes, and for a pipe through which not all of it has come when `patience` is
+/// over; RunError as of a disk that fails.
+std::string read_program_file(const std::string& path, std::chrono::milliseconds patience = std::chrono::seconds(10));
 
 /// The text on standard input, for whose end it waits. Throws as read_program_file.
 std::string read_standard_input();
