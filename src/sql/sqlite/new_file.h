@@ -16,7 +16,8 @@ class NewFile {
 
   /// Where it is until it is kept.
   const std::string& temporary() const { return temporary_; }
-  /// Gives it its name, if something is in it. Throws RunError where another one has got that name in the meantime.
+  /// Gives it its name, if something is in it, once. Throws RunError where another one has got that name in the
+  /// meantime.
   void keep();
 
  private:
