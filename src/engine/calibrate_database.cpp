@@ -1,6 +1,7 @@
 #include "engine/calibrate_database.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <chrono>
@@ -190,12 +191,13 @@ std::vector<std::pair<const char*, double>> named_weights(const FormatWeights& w
 std::string doubt_of(const FittedWeights& fitted) {
   constexpr double least_r_squared = 0.7;
   if (fitted.r_squared < least_r_squared)
-    return fmt::format("R^2 is {:.2f}, below {}: times do not follow what queries do", fitted.r_squared,
+    return fmt::format("R^2 is {:.2f}, below {}: their times do not follow from what they do", fitted.r_squared,
                        least_r_squared);
+  std::vector<std::string> free;
   for (const auto& [what, weight] : named_weights(fitted.weights)) {
-    if (weight <= 0) return fmt::format("{} seems to take no time", what);
+    if (weight <= 0) free.emplace_back(what);
   }
-  return "";
+  return free.empty() ? "" : fmt::format("these seem to take no time: {}", fmt::join(free, ", "));
 }
 
 /// Each query once, with the less of its times.
@@ -224,27 +226,20 @@ BelievedWeights believed_weights(const std::function<std::vector<MeasuredQuery>(
     if (doubt.empty()) return found;
     if (round == most_rounds)
       throw RunError(
-          fmt::format("the machine is too busy to be measured: {} times the queries were run, and still {}; "
-                      "the weights stay as they were. Try again when less runs beside it",
-                      most_rounds, doubt));
+          fmt::format("{} queries were measured {} times, and still {}. The weights stay as they were; try again when "
+                      "less runs on the machine",
+                      found.measured.size(), most_rounds, doubt));
     found.measured = least_of(std::move(found.measured), measure());
   }
 }
 
-std::string keep_calibrated_database(const std::string& url, const std::stop_token& stop) {
-  const std::string path = prepare_settings(database_weights_file);
-  calibrated_databases();  // throws while nothing is measured
-  const std::unique_ptr<sql::Database> database = sql::open_database(url);
-  const std::stop_callback interrupt(stop, [&database] { database->interrupt(); });
-  FormatWeights before = assumed_weights(database->dialect());
-  before.workers = static_cast<double>(database->workers());
-  const auto start = std::chrono::steady_clock::now();
-  const auto [measured, fitted] = believed_weights([&] { return measure_queries(*database, before, stop); }, before);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+std::string keep_weights(const std::string& server, const BelievedWeights& found, double seconds) {
+  const auto& [measured, fitted] = found;
   const MeasuredQuery& worst = measured[fitted.worst];
   const FormatWeights& weights = fitted.weights;
   const std::string about = fmt::format("{} queries, R^2 {:.2f}", measured.size(), fitted.r_squared);
-  write_text(path, to_json(with_weights(calibrated_databases(), {database->server(), about, weights})));
+  const std::string path = prepare_settings(database_weights_file);
+  write_text(path, to_json(with_weights(calibrated_databases(), {server, about, weights})));
   return fmt::format(
       "measured {} queries in {}\n  an operation      {:.3g} ns\n{}  a tuple           {:.3g} us\n"
       "  a byte read       {:.3g} ns\n  a byte of arrays  {:.3g} ns\n  a statement       {:.3g} ms\n"
@@ -256,7 +251,20 @@ std::string keep_calibrated_database(const std::string& url, const std::stop_tok
       weights.tuple * 1e6, weights.read_byte * 1e9, weights.intermediate_byte * 1e9, weights.statement * 1e3,
       weights.piece * 1e6, weights.stored_byte * 1e9, fitted.r_squared, printable(worst.about, 200),
       seconds_text(seconds_of(worst.measured.cost, weights)), seconds_text(worst.measured.seconds), printable(path),
-      printable(database->server()));
+      printable(server));
+}
+
+std::string keep_calibrated_database(const std::string& url, const std::stop_token& stop) {
+  prepare_settings(database_weights_file);
+  calibrated_databases();  // throws while nothing is measured
+  const std::unique_ptr<sql::Database> database = sql::open_database(url);
+  const std::stop_callback interrupt(stop, [&database] { database->interrupt(); });
+  FormatWeights before = assumed_weights(database->dialect());
+  before.workers = static_cast<double>(database->workers());
+  const auto start = std::chrono::steady_clock::now();
+  const BelievedWeights found = believed_weights([&] { return measure_queries(*database, before, stop); }, before);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return keep_weights(database->server(), found, seconds);
 }
 
 }  // namespace einrel

@@ -33,6 +33,10 @@ struct BelievedWeights {
 BelievedWeights believed_weights(const std::function<std::vector<MeasuredQuery>()>& measure,
                                  const FormatWeights& before);
 
+/// Keeps weights of a server (database_weights.h) that were measured in so many seconds, in place of what is kept of
+/// it. Returns what is to be said of them. Throws as calibrated_databases, with_weights and AtomicFile do.
+std::string keep_weights(const std::string& server, const BelievedWeights& found, double seconds);
+
 /// Measures the database at this URL and keeps its weights (database_weights.h), if they are believed_weights. Returns
 /// what is to be said of it. Throws, before anything is measured, UserError when there is no folder for settings or the
 /// file there is damaged; and as open_database and measure_queries do. Once `stop` is asked for, it ends with RunError
