@@ -20,6 +20,7 @@ namespace {
 struct SqlArguments {
   std::string program;
   std::string dialect = "sqlite";
+  std::optional<std::string> schema;
   std::optional<std::string> formats;
   bool explain = false;
   bool json = false;
@@ -35,8 +36,9 @@ std::string explained(const SqlArguments& arguments, const Compiled& compiled, c
 
 void print_script(const SqlArguments& arguments) {
   if (is_tra(arguments.program)) throw UserError("einrel sql takes .ein programs");
-  const sql::Dialect dialect = sql::dialect_named(arguments.dialect);
+  const sql::ScriptTarget target = sql::script_target(arguments.dialect, arguments.schema);
   const Formats formats = arguments.formats ? parse_formats(*arguments.formats) : Formats{};
+  if (arguments.schema && arguments.explain) throw UserError("--schema is for scripts; --explain prints none");
   if (arguments.json && !arguments.explain) throw UserError("--json is for --explain; a script is SQL");
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = parse_and_check(source, {parse_dims(arguments.dims), {}});
@@ -49,7 +51,7 @@ void print_script(const SqlArguments& arguments) {
   const ScalarBindings given = parse_scalars(arguments.scalars);
   if (arguments.explain) return print(explained(arguments, compiled, formats));
   const ScalarBindings scalars = bind_scalars(compiled.graph.scalars, given);
-  print(sql_script(compiled, inputs, scalars, formats, dialect));
+  print(sql_script(compiled, inputs, scalars, formats, target));
 }
 
 }  // namespace
@@ -59,6 +61,8 @@ void add_sql_command(CLI::App& app) {
   CLI::App* command = app.add_subcommand("sql", "print a program as an SQL script");
   command->add_option("PROGRAM", arguments->program, "a .ein file, or - for standard input")->required();
   command->add_option("--dialect", arguments->dialect, "sqlite, postgres or duckdb (default sqlite)");
+  command->add_option("--schema", arguments->schema,
+                      "with --dialect postgres: where the tables are that the script reads and makes (default public)");
   command->add_option("--formats", arguments->formats,
                       "TENSOR=FORMAT,...: how tensors are cut into chunks; others as it costs least, or all of them "
                       "by tile-N; or element alone");

@@ -132,15 +132,23 @@ class Program:
         return Results({name: Array(node) for name, node in outputs.items()}, report, after)
 
     def sql(
-        self, dialect: str = "sqlite", *, formats: str | None = None, scalars: Mapping[str, float] | None = None
+        self,
+        dialect: str = "sqlite",
+        *,
+        schema: str | None = None,
+        formats: str | None = None,
+        scalars: Mapping[str, float] | None = None,
     ) -> str:
         """The program as a script of SQL for "sqlite", "postgres" or "duckdb" (docs/sql.md).
+
+        In PostgreSQL the tables that it reads and makes are in `schema`, else in `public`.
 
         >>> p = program("dims i=2\\ninput A[i] : f64\\nZ[i] = A[i] + 1")
         >>> print(p.sql("duckdb", formats="element").splitlines()[2])
         -- Z[i] = A[i] + 1; element
         """
-        return self._native.sql(text_of("dialect", dialect), _formats(formats), scalars_of(scalars))
+        own = None if schema is None else text_of("schema", schema)
+        return self._native.sql(text_of("dialect", dialect), own, _formats(formats), scalars_of(scalars))
 
     def explain_sql(self, dialect: str = "sqlite", *, formats: str | None = None, json: bool = False) -> str:
         """The formats in which a database computes the program, and what they are predicted to cost (docs/sql.md).
@@ -256,7 +264,7 @@ def _lazy(array: Any) -> Array:
     return array
 
 
-_LONGEST: Final = 64 * 2**20  # characters of a text that is read
+_LONGEST: Final = 4 * 2**20  # characters of a text that is read
 
 
 def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:

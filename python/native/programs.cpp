@@ -358,18 +358,18 @@ void bind_text_program(nb::module_& module) {
       .def("train", &TextProgram::train)
       .def(
           "sql",
-          [](TextProgram& program, const std::string& dialect, const std::optional<std::string>& formats,
-             const std::map<std::string, double>& scalars) {
+          [](TextProgram& program, const std::string& dialect, const std::optional<std::string>& schema,
+             const std::optional<std::string>& formats, const std::map<std::string, double>& scalars) {
             return program.lasting().tell([&](const api::Program& told) {
-              return api::to_sql(told, {dialect, formats, scalars});
+              return api::to_sql(told, {dialect, schema, formats, scalars});
             });
           },
-          nb::arg("dialect"), nb::arg("formats"), nb::arg("scalars"))
+          nb::arg("dialect"), nb::arg("schema"), nb::arg("formats"), nb::arg("scalars"))
       .def(
           "explain_sql",
           [](TextProgram& program, const std::string& dialect, const std::optional<std::string>& formats, bool json) {
             return program.lasting().tell([&](const api::Program& told) {
-              const api::DatabaseAnalysis explained = api::explain_sql(told, {dialect, formats, {}});
+              const api::DatabaseAnalysis explained = api::explain_sql(told, {.dialect = dialect, .formats = formats});
               return json ? explained.json : explained.text;
             });
           },

@@ -192,6 +192,7 @@ def test_a_value_of_another_type_names_its_argument(shop: Shop) -> None:
         (lambda: program.explain_sql(5), "dialect=5 is no text"),
         (lambda: program.explain_sql(None), "dialect=None is no text"),
         (lambda: program.sql(b"sqlite"), "dialect=b'sqlite' is no text"),
+        (lambda: program.sql("postgres", schema=5), "schema=5 is no text"),
         (lambda: er.program(5), "text=5 is no text"),
         (lambda: er.program(PRODUCT, name=5), "name=5 is no text"),
         (lambda: er.program(PRODUCT, dims=["i"]), "dims=['i'] is no mapping from names, such as {'b': 100}"),
@@ -461,7 +462,17 @@ def test_scripts_say_what_they_are_not_for() -> None:
             tell("duckdb")
     with pytest.raises(er.ProgramError, match="state"):
         er.program("state x[] = 1.0\nnext x[] = 2 * x[]\noutput next_x").sql()
-    assert "einrel_kernel" in er.program(PLAIN[0][0]).sql("postgres")
+    program = er.program(PLAIN[0][0])
+    assert "einrel_kernel" in program.sql("postgres")
+    for formats in (None, "element"):
+        assert '"public".' in program.sql("postgres", formats=formats)
+        script = program.sql("postgres", schema='a "shop"', formats=formats)
+        assert 'CREATE TABLE "a ""shop""".' in script
+        assert '"public".' not in script
+    with pytest.raises(er.ProgramError, match="a schema is of PostgreSQL's scripts, not of sqlite"):
+        program.sql("sqlite", schema="main")
+    with pytest.raises(er.ProgramError, match="the schema of the script's tables has no name"):
+        program.sql("postgres", schema="")
 
 
 def test_an_analysis_has_what_was_predicted_beside_what_was_measured(shop: Shop) -> None:

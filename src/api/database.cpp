@@ -43,7 +43,7 @@ std::string to_sql(const Program& program, const SqlOptions& options) {
     const Compiled compiled = compiled_for(given, {});
     return sql_script(compiled, checked(given, {}).inputs, bind_scalars(compiled.graph.scalars, options.scalars),
                       options.formats ? parse_formats(*options.formats) : Formats{},
-                      sql::dialect_named(options.dialect));
+                      sql::script_target(options.dialect, options.schema));
   });
 }
 

@@ -19,6 +19,6 @@ ChosenFormats formats_of_script(const EinGraph& graph, const Formats& formats, s
 /// of the tensors, a column for each label and `value`; outputs become such. `inputs` says their labels. Throws
 /// UserError for a program with state, and as formats_of_script, check_table_names, program_script and plain_script do.
 std::string sql_script(const Compiled& compiled, const std::vector<DeclaredInput>& inputs,
-                       const ScalarBindings& scalars, const Formats& formats, sql::Dialect dialect);
+                       const ScalarBindings& scalars, const Formats& formats, const sql::ScriptTarget& target);
 
 }  // namespace einrel

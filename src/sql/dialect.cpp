@@ -32,6 +32,17 @@ Dialect dialect_named(const std::string& name) {
                               near.empty() ? "it is one of sqlite, postgres and duckdb" : near));
 }
 
+ScriptTarget script_target(const std::string& dialect, const std::optional<std::string>& schema) {
+  ScriptTarget target{dialect_named(dialect)};
+  if (!schema) return target;
+  if (!is_postgres(target.dialect))
+    throw UserError(
+        fmt::format("a schema is of PostgreSQL's scripts, not of {}; leave out '{}'", dialect, printable(*schema)));
+  if (schema->empty()) throw UserError("the schema of the script's tables has no name");
+  target.schema = *schema;
+  return target;
+}
+
 std::string own_function(Dialect dialect, const char* name) {
   return is_postgres(dialect) ? fmt::format("{}.{}", extension_schema, name) : name;
 }
@@ -60,8 +71,13 @@ std::string in_parts(const std::string& query, std::size_t key_arity, std::int64
   return text;
 }
 
-std::string user_table(Dialect dialect, const std::string& name) {
-  return (dialect == Dialect::sqlite ? "main." : "") + quoted(name);
+std::string user_table(const ScriptTarget& target, const std::string& name) {
+  switch (target.dialect) {
+    case Dialect::sqlite: return "main." + quoted(name);
+    case Dialect::postgres: return quoted(target.schema) + "." + quoted(name);
+    case Dialect::duckdb: return quoted(name);
+  }
+  throw Bug("a dialect outside its enumeration");
 }
 
 std::string same_name(Dialect dialect, const std::string& name) { return is_postgres(dialect) ? name : folded(name); }

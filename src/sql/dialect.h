@@ -20,6 +20,18 @@ enum class Dialect { sqlite, postgres, duckdb };
 /// "sqlite", "postgres", "duckdb". Throws UserError for any other name.
 Dialect dialect_named(const std::string& name);
 
+/// Whose SQL a printed script is, and where the tables of the user are that it reads and makes.
+struct ScriptTarget {
+  Dialect dialect = Dialect::sqlite;
+  std::string schema = "public";  ///< in PostgreSQL
+};
+/// Throws UserError as dialect_named does, and for a schema in a dialect other than PostgreSQL.
+ScriptTarget script_target(const std::string& dialect, const std::optional<std::string>& schema);
+
+/// What statements of ours find names and operators in: nobody but the server's owner makes anything there. What is the
+/// user's has its schema before it, or is read as the user finds it.
+inline constexpr const char* own_search_path = "search_path = pg_catalog, pg_temp";
+
 /// What a database knows of a column before it reads it. In SQLite any value may stand in any column.
 enum class ColumnType { any, whole, numeric, real, boolean, bytes, other };
 struct Column {
@@ -35,9 +47,9 @@ struct Column {
 /// who runs the statement.
 std::string own_function(Dialect dialect, const char* name);
 
-/// A table that goes with the connection, and one of the user's, in the place where new ones are made; quoted.
+/// A table that goes with the connection, and one of the user's; quoted.
 std::string temporary_table(Dialect dialect, const std::string& name);
-std::string user_table(Dialect dialect, const std::string& name);
+std::string user_table(const ScriptTarget& target, const std::string& name);
 
 /// How processes of a server share the work of a statement: each computes a part of its rows, of tables that all of
 /// them see. They see no temporary ones.

@@ -431,17 +431,19 @@ Query query_of(const Vertex& vertex, const std::vector<const Stored*>& operands,
 }  // namespace
 
 Script plain_script(const EinGraph& graph, const std::map<std::string, std::vector<std::string>>& labels,
-                    const ScalarBindings& scalars, Dialect dialect) {
+                    const ScalarBindings& scalars, const ScriptTarget& target) {
+  const Dialect dialect = target.dialect;
   ElementTables tables;
   std::vector<std::string> taken;
   for (const Vertex& vertex : graph.vertices) {
     if (!is_input(vertex)) continue;
     taken.push_back(vertex.name);
-    tables.inputs[vertex.name] = {
-        .name = quoted(vertex.name), .columns = key_column_names(labels.at(vertex.name), dialect), .has_types = false};
+    tables.inputs[vertex.name] = {.name = user_table(target, vertex.name),
+                                  .columns = key_column_names(labels.at(vertex.name), dialect),
+                                  .has_types = false};
   }
   for (const VertexId id : graph.outputs) {
-    if (!is_input(graph[id]) && tables.outputs.emplace(graph[id].name, quoted(graph[id].name)).second)
+    if (!is_input(graph[id]) && tables.outputs.emplace(graph[id].name, user_table(target, graph[id].name)).second)
       taken.push_back(graph[id].name);
   }
   check_table_names(taken, dialect);
@@ -465,7 +467,7 @@ Script plain_script(const EinGraph& graph, const ElementTables& given, const Sca
     }
     const auto output = given.outputs.find(vertex.name);
     const bool is_output = output != given.outputs.end();
-    const std::string name = is_output ? output->second : quoted(names.fresh(vertex.name));
+    const std::string name = is_output ? output->second : temporary_table(dialect, names.fresh(vertex.name));
     const std::vector<std::string> columns = all_quoted(key_column_names(dimension_names(vertex), dialect));
     std::vector<const Stored*> operands;
     for (const VertexId input : vertex.inputs) operands.push_back(&tables[input.index]);

@@ -31,7 +31,7 @@ struct ElementTables {
 /// the tensor for what SQL cannot say: an inverse, random numbers, erf, checked indices, narrow floats, powers of whole
 /// numbers.
 Script plain_script(const EinGraph& graph, const std::map<std::string, std::vector<std::string>>& labels,
-                    const ScalarBindings& scalars, Dialect dialect);
+                    const ScalarBindings& scalars, const ScriptTarget& target);
 /// The same with other tables; what it makes besides gets fresh names and is temporary.
 Script plain_script(const EinGraph& graph, const ElementTables& given, const ScalarBindings& scalars, TableNames& names,
                     Dialect dialect);

@@ -40,6 +40,7 @@ def array_of(path):
 
 class ScriptsOfDocuments:
     ways = ("", "tile-2", "element")  # formats; "": as it costs least
+    place = ()  # how a script is told where tables are
 
     def options(self, document):
         """How the command is told the extents and scalars."""
@@ -85,7 +86,7 @@ class ScriptsOfDocuments:
             self.assertTrue(statement.endswith(";"), statement)
             if is_remarked:
                 remark, _, text = statement.partition("\n")
-                self.assertTrue(text.startswith("CREATE "), statement)
+                self.assertTrue(text.startswith(("CREATE ", "SET LOCAL ")), statement)
                 remarks.append(remark)
         for words in about_tensors:
             found = [remark for remark in remarks if all(word in remark for word in words)]
@@ -103,7 +104,7 @@ class ScriptsOfDocuments:
     def expect_script(self, document, formats, why, arrays, wanted):
         """What is printed with these formats makes what is wanted, or `why` is said."""
         arguments = ("--formats", formats) if formats else ()
-        printed = einrel("sql", document.path, *self.options(document), "--dialect", self.dialect, *arguments)
+        printed = einrel("sql", document.path, *self.options(document), "--dialect", self.dialect, *self.place, *arguments)
         if printed.code != 0:
             self.assertEqual((printed.code, printed.out), (1, ""), printed)
             self.assertTrue(why and why in printed.err, printed)

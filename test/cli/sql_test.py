@@ -64,7 +64,9 @@ class Database(SqliteProduct):
         for tensor in chosen["tensors"]:
             self.assertIn(tensor["format"], text)
         for arguments, word in ((("--json",), "--explain"), (("--explain", "--formats", "element"), "element"),
-                                (("--formats", "X=strip"), "row-strip-H"), (("--formats", "Xs=row"), "'X'")):
+                                (("--formats", "X=strip"), "row-strip-H"), (("--formats", "Xs=row"), "'X'"),
+                                (("--schema", "main"), "a schema is of PostgreSQL's scripts"), (("--schema", "", "--dialect", "postgres"), "the value is empty"),
+                                (("--schema", "shop", "--dialect", "postgres", "--explain"), "--explain prints none")):
             result = einrel("sql", self.program, *dims, *arguments)
             self.assertEqual(result.code, 1, result)
             self.assertIn(word, result.err)

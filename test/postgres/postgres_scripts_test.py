@@ -1,7 +1,5 @@
 """The scripts of all documents in PostgreSQL: in chunks, and element by element."""
 
-import itertools
-
 import numpy as np
 
 from postgres_case import SERVER, EmptyDatabase, main, quoted
@@ -26,21 +24,21 @@ class ScriptsInPostgres(ScriptsOfDocuments, EmptyDatabase):
     dialect = "postgres"
     failure = RuntimeError
     ways = ("", "element")  # in small chunks a server takes seconds for each; postgres_test has them
-    numbers = itertools.count()
+    place = ("--schema", 'a "schema"')
     in_chunks = {}
     in_elements = {"37_integer_products": "bigint out of range", "96_gradients_at_kinks": "division by zero"}
 
     def made(self, inputs, script, tables):
-        """In one connection, whose temporary tables go with it, in a schema of its own."""
+        """In one connection, whose temporary tables go with it, in a schema of its own. It finds the tables wherever the session would look."""
         types = TYPES if "einrel_" in script else PLAIN_TYPES
-        schema = f"script{next(self.numbers)}"
-        text = f"CREATE SCHEMA {schema}; SET search_path = {schema}, public;\n"
+        schema = quoted(self.place[1])
+        text = f"DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}; SET search_path = {schema};\n"
         for name, (labels, dtype, array) in inputs.items():
             text += f"CREATE TABLE {quoted(name)} ({''.join(quoted(label) + ' integer, ' for label in labels)}value {types[dtype]});\n"
             numbers = array.astype(int) if types[dtype] == "bigint" else array
             rows = ", ".join(f"({''.join(f'{k}, ' for k in key)}'{numbers[key].item()}')" for key in np.ndindex(array.shape))
             text += f"INSERT INTO {quoted(name)} VALUES {rows};\n" if rows else ""
-        text += script
+        text += f"SET search_path = '';\n{script}SET search_path = {schema};\n"
         text += "SELECT 'left', relname FROM pg_class WHERE relnamespace = pg_my_temp_schema();\n"
         for table in tables:
             text += (f"SELECT 'table', pg_typeof(value) FROM (SELECT 1) AS one LEFT JOIN {quoted(table)} ON true LIMIT 1; "
@@ -70,7 +68,7 @@ class ScriptsInPostgres(ScriptsOfDocuments, EmptyDatabase):
     def test_names_that_differ_in_the_case_of_letters_are_two(self):
         program = self.text_file("names.ein", "input x[i] : f64\nX[i] = x[i] + 1\nZ[i] = x[i] + 2\nz[i] = x[i] + 3\noutput X, Z, z\n")
         for formats in ((), ("--formats", "tile-2"), ("--formats", "element")):
-            script = self.succeed("sql", program, "--dim", "i=3", "--dialect", "postgres", *formats).out
+            script = self.succeed("sql", program, "--dim", "i=3", "--dialect", "postgres", *self.place, *formats).out
             made = self.made({"x": (["i"], "f64", np.array([10.0, 20, 30]))}, script, ["X", "Z", "z"])
             for name, more in (("X", 1), ("Z", 2), ("z", 3)):
                 self.assertEqual(sorted(made[name]), [(0, 10 + more), (1, 20 + more), (2, 30 + more)])

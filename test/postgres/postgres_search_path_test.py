@@ -88,14 +88,31 @@ class Hostile(EmptyDatabase):
                 with self.subTest(path=path, formats=formats):
                     self.expect_nothing(*formats, path=path)
 
-    def test_nor_does_a_script_of_chunks_that_is_printed(self):
+    def test_nor_does_a_script_that_is_printed(self):
+        """In chunks and in plain SQL, whose numbers are of several types, wherever the session looks for names."""
         program = self.text_file("p.ein", PROGRAM.replace("input X", "input given").replace("input W", "input more").replace("X[", "given[").replace("W[", "more["))
         SERVER.sql("CREATE SCHEMA mine; CREATE TABLE mine.given AS SELECT * FROM public.given; CREATE TABLE mine.more AS SELECT CAST(r AS integer) AS j, "
-                   "CAST(c AS integer) AS k, value FROM public.more")
-        for formats in ((), ("--formats", "tile-3")):
-            script = self.succeed("sql", program, "--dim", "i=12", "--dim", "j=5", "--dim", "k=7", "--dialect", "postgres", *formats).out
-            SERVER.sql('SET search_path = mine, public;\n' + script + 'DROP TABLE "M", "S", "T"')
-            self.assertEqual(rows("SELECT rolsuper FROM pg_roles WHERE rolname = 'attacker'"), [["f"]], formats)
+                   "CAST(c AS integer) AS k, CAST(value AS numeric) AS value FROM public.more")
+        hidden = np.maximum(self.x @ self.w + 1, 0)
+        wanted = {"M": hidden.max(1), "S": hidden[:, 3] + self.x[:, 1] + np.arange(12), "T": (hidden / (1 + np.exp(-hidden))).T}
+        for formats in ((), ("--formats", "tile-3"), ("--formats", "element")):
+            script = self.succeed("sql", program, "--dim", "i=12", "--dim", "j=5", "--dim", "k=7", "--dialect", "postgres", "--schema", "mine", *formats).out
+            for path in ('"$user", public', "public", "public, pg_catalog", "tester, pg_temp, pg_catalog"):
+                with self.subTest(formats=formats, path=path):
+                    SERVER.sql(f"SET search_path = {path};\n{script}")
+                    self.assertEqual(rows("SELECT rolsuper FROM pg_roles WHERE rolname = 'attacker'"), [["f"]])
+                    for name, array in wanted.items():
+                        found = [float(value) for (value,) in rows(f'SELECT value FROM mine."{name}" ORDER BY ' + ("k, i" if array.ndim == 2 else "i"))]
+                        np.testing.assert_allclose(found, array.ravel(), rtol=1e-9)
+                    SERVER.sql('DROP TABLE mine."M", mine."S", mine."T"')
+
+    def test_the_traps_would_work_on_such_scripts_without_their_search_path(self):
+        program = self.text_file("p.ein", "input given[i,j] : f64\nT[j,i] = given[i,j] * f64(i)\n")
+        SERVER.sql("CREATE SCHEMA mine; CREATE TABLE mine.given AS SELECT i, j, 0.5 AS value FROM generate_series(0, 1) AS i, generate_series(0, 1) AS j")
+        script = self.succeed("sql", program, "--dim", "i=2", "--dim", "j=2", "--dialect", "postgres", "--schema", "mine", "--formats", "element").out
+        without = "".join(line + "\n" for line in script.splitlines() if not line.startswith("SET LOCAL"))
+        SERVER.sql("SET search_path = public;\n" + without)
+        self.assertEqual(rows("SELECT rolsuper FROM pg_roles WHERE rolname = 'attacker'"), [["t"]])
 
 
 class Statements(EmptyDatabase):

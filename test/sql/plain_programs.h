@@ -139,7 +139,7 @@ inline std::vector<std::string> columns_of_result(const sql::Database& database,
 inline NamedTensors by_printed_script(sql::Database& database, const std::string& text, const Formats& formats) {
   const CheckedProgram program = check_text(text);
   const Compiled compiled = compile("plain", *program.graph);
-  std::string script = sql_script(compiled, program.inputs, {}, formats, database.dialect());
+  std::string script = sql_script(compiled, program.inputs, {}, formats, {database.dialect()});
   constexpr std::string_view end = ";\n\n";
   for (std::size_t at = script.find(end); at != std::string::npos; at = script.find(end)) {
     const std::string statement = script.substr(0, at);
@@ -150,8 +150,8 @@ inline NamedTensors by_printed_script(sql::Database& database, const std::string
   NamedTensors outputs;
   for (const VertexId id : compiled.graph.outputs) {
     const Vertex& vertex = compiled.graph[id];
-    outputs.emplace(vertex.name,
-                    sql::read_result(database, sql::quoted(vertex.name), columns_of_result(database, vertex), vertex));
+    outputs.emplace(vertex.name, sql::read_result(database, sql::user_table({database.dialect()}, vertex.name),
+                                                  columns_of_result(database, vertex), vertex));
   }
   return outputs;
 }

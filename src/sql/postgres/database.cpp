@@ -30,10 +30,6 @@ constexpr std::array settings{
     "synchronize_seqscans = off",               // rows come in the order of the table
 };
 
-/// What statements of ours find things in: nobody but the server's owner makes anything there. What is the user's has
-/// its schema before it, or is read as the user finds it.
-constexpr const char* own_search_path = "search_path = pg_catalog, pg_temp";
-
 /// What makes processes compute the parts of a statement, each one of them wholly. (The server knows a table of chunks
 /// by its few pages, and takes it for small.)
 constexpr std::array sharing_settings{

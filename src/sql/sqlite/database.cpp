@@ -209,7 +209,7 @@ std::optional<FoundTable> SqliteDatabase::find_table(const std::string& name) {
   return std::nullopt;
 }
 
-std::string SqliteDatabase::new_table(const std::string& name) { return user_table(Dialect::sqlite, name); }
+std::string SqliteDatabase::new_table(const std::string& name) { return user_table({Dialect::sqlite}, name); }
 
 std::vector<std::string> SqliteDatabase::names_in(const std::string& schema) {
   const Prepared prepared = prepare("SELECT name FROM " + schema, Author::einrel);
