@@ -159,9 +159,9 @@ void run_in_database(const DatabaseArguments& arguments) {
   OpenInputs files;
   open_files(request, files);
   refuse_overwriting(arguments, destinations);
+  request.note = [](const std::string& note) { print_error(fmt::format("note: {}\n", note)); };
   DatabaseProgram program(front_of(arguments, source, destinations.wanted), request);
   check_files(destinations, program.graph());
-  if (!program.room_note().empty()) print_error(fmt::format("note: {}\n", program.room_note()));
   std::vector<AtomicFile> written;  // they appear when the database has what is its own
   const sql::DatabaseResults results = program.run([&](const sql::DatabaseResults& computed) {
     std::vector<std::pair<FileRef, Tensor>> tensors;

@@ -17,6 +17,7 @@ namespace einrel {
 namespace {
 
 constexpr double much = 1e10;
+constexpr const char* other_folder = ", and SQLITE_TMPDIR names another folder for temporary files";
 
 /// Room that several tensors take, and the one that takes most.
 struct Room {
@@ -103,37 +104,62 @@ std::string room_text(const Room& room, const char* what) {
                      room.largest->name, name_of(room.largest->dtype), to_string(room.largest->bound));
 }
 
-/// `beside` stands on the same disk.
-void check_disk(const Room& room, const char* what, double beside, const std::optional<std::string>& folder,
-                const std::string& remedy) {
+/// `beside` stands on the same disk; `taker` is "the run takes".
+void check_disk(const Room& room, const std::string& taker, const char* what, double beside,
+                const std::optional<std::string>& folder, const std::string& remedy) {
   if (!folder || room.largest == nullptr) return;
   const std::optional<double> free = free_bytes(*folder);
   if (!free || room.bytes + beside <= *free) return;
   throw RunError(
-      fmt::format("the run takes {}, but the disk of '{}' has {} left{}; {}", room_text(room, what), printable(*folder),
+      fmt::format("{} {}, but the disk of '{}' has {} left{}; {}", taker, room_text(room, what), printable(*folder),
                   bytes_text(*free),
                   beside > 0 ? fmt::format(" for these and {} of tables of results", bytes_text(beside)) : "", remedy));
 }
 
 }  // namespace
 
-std::string check_database_room(sql::Database& database, const EinGraph& graph, const RoomAsked& asked) {
+std::string check_database_room(sql::Database& database, const EinGraph& graph, const RoomAsked& asked,
+                                const std::string& taker) {
   const sql::Dialect dialect = database.dialect();
   const Room temporary = temporary_room(graph, asked, dialect);
   const Room tables = room_of_tables(graph, asked, dialect);
   const Room memory = room_in_memory(graph, asked);
   if (const auto available = available_memory(); available && memory.bytes > static_cast<double>(*available))
-    throw RunError(fmt::format("the run takes {}, but {} are free; --out {}=chunks:NAME leaves it in the database",
+    throw RunError(fmt::format("{} {}, but {} are free; --out {}=chunks:NAME leaves it in the database", taker,
                                room_text(memory, "memory for results"), bytes_text(static_cast<double>(*available)),
                                memory.largest->name));
   const sql::DatabaseFolders folders = database.folders();
   const bool is_one = folders.temporary && folders.tables && are_on_one_disk(*folders.temporary, *folders.tables);
   std::string remedy =
       asked.is_element ? "use smaller extents" : "chunks have all zeros: --formats element keeps none of sparse tables";
-  if (dialect == sql::Dialect::sqlite) remedy += ", and SQLITE_TMPDIR names another folder for temporary files";
-  check_disk(temporary, "temporary tables", is_one ? tables.bytes : 0, folders.temporary, remedy);
-  check_disk(tables, "tables of results", 0, folders.tables, "free some, or compute less of them");
-  return temporary.bytes < much ? "" : "the run takes " + room_text(temporary, "temporary tables");
+  if (dialect == sql::Dialect::sqlite) remedy += other_folder;
+  check_disk(temporary, taker, "temporary tables", is_one ? tables.bytes : 0, folders.temporary, remedy);
+  check_disk(tables, taker, "tables of results", 0, folders.tables, "free some, or compute less of them");
+  if (temporary.largest == nullptr || temporary.bytes + asked.kept_bytes < much) return "";
+  const std::string kept = asked.kept_bytes > 0
+                               ? fmt::format(", beside {} for rows of queries and views", bytes_text(asked.kept_bytes))
+                               : "";
+  return fmt::format("{} {}{}", taker, room_text(temporary, "temporary tables"), kept);
+}
+
+std::string check_room_of_rows(sql::Database& database, const std::string& title, const sql::KeptRows& first,
+                               const sql::CountRows& count) {
+  const std::optional<std::string> folder = database.folders().temporary;
+  const std::optional<double> free = folder ? free_bytes(*folder) : std::nullopt;
+  if (!free) return "";
+  constexpr double empty = 65536;  // of the pages that the first rows are in, at most
+  constexpr double least = 20;
+  const double row = std::max(least, (first.bytes - empty) / static_cast<double>(first.rows));
+  const auto most = static_cast<std::int64_t>(*free / row);
+  const std::int64_t rows = count(most + 1);
+  if (rows > most)
+    throw RunError(
+        fmt::format("the rows of {} take more than the {} of temporary tables that the disk of '{}' has "
+                    "room for, {} each; ask for fewer{}",
+                    title, bytes_text(*free), printable(*folder), bytes_text(row),
+                    database.dialect() == sql::Dialect::sqlite ? other_folder : ""));
+  const double bytes = row * static_cast<double>(rows);
+  return bytes < much ? "" : fmt::format("the rows of {} take {} of temporary tables", title, bytes_text(bytes));
 }
 
 }  // namespace einrel

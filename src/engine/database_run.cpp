@@ -136,7 +136,8 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
       tables_(request.tables),
       formats_(request.formats ? parse_formats(*request.formats) : Formats{}),
       steps_(request.steps),
-      stop_(request.stop) {
+      stop_(request.stop),
+      note_(request.note) {
   if (stop_.stop_requested()) throw sql::stopped();
   check_names(front.name, request, front.tensors);
   transaction_.emplace(*database_, tables_.empty() ? sql::Access::reads : sql::Access::writes);
@@ -187,13 +188,19 @@ void DatabaseProgram::describe_tables() {
 }
 
 void DatabaseProgram::check_room() {
-  RoomAsked asked{.is_element = formats_.is_element, .sparse = {}, .tables = tables_};
+  RoomAsked asked{.is_element = formats_.is_element, .sparse = {}, .tables = tables_, .kept_bytes = 0};
   for (const auto& [name, input] : inputs_) {
     const auto* const table = std::get_if<sql::UserTable>(&input);
-    if (table != nullptr && table->is_sparse) asked.sparse.insert(name);
+    if (table == nullptr) continue;
+    asked.kept_bytes += table->kept_bytes;
+    if (table->is_sparse) asked.sparse.insert(name);
   }
-  if (first_) check_database_room(*database_, *first_, asked);
-  room_note_ = check_database_room(*database_, compiled_.graph, asked);
+  if (first_) say(check_database_room(*database_, *first_, asked, "the first values of states take"));
+  say(check_database_room(*database_, compiled_.graph, asked, "the run takes"));
+}
+
+void DatabaseProgram::say(const std::string& note) const {
+  if (note_ && !note.empty()) note_(note);
 }
 
 void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& request) {
@@ -205,7 +212,10 @@ void DatabaseProgram::open_tables(const Front& front, const DatabaseRequest& req
 }
 
 void DatabaseProgram::open(const std::string& name, const std::string& source, const std::vector<std::string>& labels) {
-  const sql::UserTable table = sql::open_table(*database_, source, labels);
+  const auto check = [this](const std::string& title, const sql::KeptRows& first, const sql::CountRows& count) {
+    say(check_room_of_rows(*database_, title, first, count));
+  };
+  const sql::UserTable table = sql::open_table(*database_, source, labels, check);
   read_.push_back({name, "", table.title, sql::layout_text(table, labels)});
   inputs_.emplace(name, table);
 }

@@ -47,10 +47,11 @@ struct DatabaseRequest {
   std::map<std::string, DatabaseSource> inputs;  ///< inputs, and states: what they begin with
   std::vector<sql::OutputTable> tables = {};     ///< that tensors become
   ScalarBindings scalars = {};
-  std::optional<std::string> formats = {};  ///< "A=row-strip-100,tile-500"
-  std::int64_t steps = 1;                   ///< of a program with state, at most
-  bool analyze = false;                     ///< say what the database took beside what was predicted
-  std::stop_token stop = {};                ///< once it is asked for, the run ends with sql::stopped
+  std::optional<std::string> formats = {};            ///< "A=row-strip-100,tile-500"
+  std::int64_t steps = 1;                             ///< of a program with state, at most
+  bool analyze = false;                               ///< say what the database took beside what was predicted
+  std::function<void(const std::string&)> note = {};  ///< takes what is to be said, before it is taken, of much room
+  std::stop_token stop = {};                          ///< once it is asked for, the run ends with sql::stopped
 };
 
 /// Throws UserError for a database, formats or an empty table's name that cannot be, without opening anything.
@@ -75,8 +76,6 @@ class DatabaseProgram {
   const Compiled& compiled() const { return compiled_; }
   /// How it runs; none of a program that runs element by element.
   const std::optional<ChosenFormats>& formats() const { return chosen_; }
-  /// What to say before it runs, of the room that it takes; "" of little.
-  const std::string& room_note() const { return room_note_; }
   /// In the order of the inputs.
   const std::vector<ReadTable>& read() const { return read_; }
 
@@ -91,6 +90,7 @@ class DatabaseProgram {
   BoundInput type_of(const std::string& name, const sql::UserTable& table, std::size_t rank);
   BoundInput type_of_numbers(const sql::UserTable& table, std::size_t rank);
   void check_room();
+  void say(const std::string& note) const;
   void describe_tables();
   void add_tensors(const Front& front, const DatabaseRequest& request);
 
@@ -99,7 +99,6 @@ class DatabaseProgram {
   std::optional<sql::Transaction> transaction_;  ///< all that is read is of one moment, from the extents on
   std::map<std::string, sql::DatabaseInput> inputs_;
   std::vector<ReadTable> read_;
-  std::string room_note_;
   Compiled compiled_;
   std::optional<EinGraph> first_;  ///< a step gives those states their first values that no input gives one
   ScalarBindings scalars_;
@@ -109,6 +108,7 @@ class DatabaseProgram {
   std::optional<ChosenFormats> chosen_;
   std::int64_t steps_;
   std::stop_token stop_;
+  std::function<void(const std::string&)> note_;
 };
 
 }  // namespace einrel

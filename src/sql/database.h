@@ -29,6 +29,12 @@ struct FoundTable {
   bool is_stored = false;  ///< its rows lie there: no query computes them, and no policy chooses them
 };
 
+/// What a temporary table holds, and what it takes on the disk.
+struct KeptRows {
+  std::int64_t rows = 0;
+  double bytes = 0;
+};
+
 /// What a transaction does to tables that others see.
 enum class Access { reads, writes };
 
@@ -68,9 +74,12 @@ class Database {
   /// In a transaction: what a query gives. Throws UserError unless it is one query that only reads.
   virtual std::vector<Column> columns_of(const std::string& query, Author author) = 0;
   /// In a transaction: keeps the rows of what stands in FROM (a query or a view of the user, of so many columns), in
-  /// their order, as a new temporary table (quoted) with the columns c0, c1, ... It is computed this once, and only
-  /// reads.
-  virtual void keep_rows(const std::string& table, const std::string& source, std::size_t columns) = 0;
+  /// their order, as a new temporary table (quoted) with the columns c0, c1, ...: all, or the first ones, at most so
+  /// many. It only reads.
+  virtual KeptRows keep_rows(const std::string& table, const std::string& source, std::size_t columns,
+                             std::optional<std::int64_t> most) = 0;
+  /// In a transaction: how many rows that would be. No more than `most` are counted.
+  virtual std::int64_t count_rows(const std::string& source, std::int64_t most) = 0;
 
   virtual DatabaseFolders folders() = 0;
   /// Every name that a query may mean; tables that are made for a run have others.

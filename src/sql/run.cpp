@@ -325,19 +325,37 @@ std::string no_elements(const UserTable& table, const std::vector<std::string>& 
       table.title, fmt::join(columns, ", "), fmt::join(labels, ", "));
 }
 
+/// So many rows are kept before it is known how many there are: numbers that SQLite has in memory, some 40 MB.
+std::int64_t first_rows(Layout layout, std::size_t columns) {
+  constexpr std::int64_t numbers = 4'000'000;
+  constexpr std::int64_t chunks = 4;
+  return layout == Layout::chunks ? chunks : numbers / static_cast<std::int64_t>(columns);
+}
+
 /// The rows of a query or a view, computed once: extents are asked for, and elements read, of the same ones, also where
 /// a query gives others each time.
-void keep_rows(Database& database, UserTable& table, const std::vector<Column>& columns) {
+void keep_rows(Database& database, UserTable& table, const std::vector<Column>& columns, const CheckRows& check) {
   TableNames names(database.names(), most_name_bytes(database.dialect()));
   table.kept = temporary_table(database.dialect(), names.fresh("rows of a query"));
-  database.keep_rows(table.kept, table.source, columns.size());
+  const auto keep = [&](std::optional<std::int64_t> most) {
+    return database.keep_rows(table.kept, table.source, columns.size(), most);
+  };
+  const std::int64_t few = first_rows(table.layout, columns.size());
+  KeptRows kept = keep(few);
+  if (kept.rows == few) {
+    database.execute("DROP TABLE " + table.kept);
+    if (check) check(table.title, kept, [&](std::int64_t most) { return database.count_rows(table.source, most); });
+    kept = keep(std::nullopt);
+  }
+  table.kept_bytes = kept.bytes;
   std::vector<std::string> named;
   for (std::size_t c = 0; c < columns.size(); ++c)
     named.push_back(fmt::format("c{} AS {}", c, quoted(columns[c].name)));
   table.source = fmt::format("(SELECT {} FROM {}) AS given", fmt::join(named, ", "), table.kept);
 }
 
-UserTable open_query(Database& database, const std::string& query, const std::vector<std::string>& labels) {
+UserTable open_query(Database& database, const std::string& query, const std::vector<std::string>& labels,
+                     const CheckRows& check) {
   if (query.find('\0') != std::string::npos)
     throw UserError(fmt::format("the query '{}' has a NUL byte, which no database takes", printable(query, 60)));
   const std::vector<Column> columns = database.columns_of(query, Author::user);
@@ -346,11 +364,12 @@ UserTable open_query(Database& database, const std::string& query, const std::ve
   database.columns_of("SELECT * FROM " + source, Author::user);  // refuses what is no part of a query: PRAGMA, EXPLAIN
   UserTable table =
       read_columns(source, fmt::format("the query '{}'", printable(query, 60)), columns, labels, database.dialect());
-  keep_rows(database, table, columns);
+  keep_rows(database, table, columns, check);
   return table;
 }
 
-UserTable open_named_table(Database& database, const std::string& name, const std::vector<std::string>& labels) {
+UserTable open_named_table(Database& database, const std::string& name, const std::vector<std::string>& labels,
+                           const CheckRows& check) {
   const std::optional<FoundTable> found = database.find_table(name);
   if (!found) {
     const std::vector<std::string> tables = database.tables();
@@ -363,7 +382,7 @@ UserTable open_named_table(Database& database, const std::string& name, const st
   const std::vector<Column> columns = columns_of_table(database, name, found->name);
   UserTable table =
       read_columns(found->name, fmt::format("table '{}'", printable(name)), columns, labels, database.dialect());
-  if (!found->is_stored) keep_rows(database, table, columns);
+  if (!found->is_stored) keep_rows(database, table, columns, check);
   return table;
 }
 
@@ -383,14 +402,15 @@ std::vector<OutputTable> output_places(const DatabaseRun& run, Database& databas
   return places;
 }
 
-UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels) {
+UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels,
+                     const CheckRows& check) {
   const std::optional<TypedSource> typed = typed_source(given);
   if (!typed) throw UserError(fmt::format("'{}' is neither table:NAME nor query:SELECT ...", printable(given)));
   if (typed->is_chunks)
     throw UserError(fmt::format("'{}': write table:{}; a table of chunks is known by its columns", printable(given),
                                 printable(typed->text)));
-  UserTable table =
-      typed->is_query ? open_query(database, typed->text, labels) : open_named_table(database, typed->text, labels);
+  UserTable table = typed->is_query ? open_query(database, typed->text, labels, check)
+                                    : open_named_table(database, typed->text, labels, check);
   if (typed->is_sparse && table.layout == Layout::chunks)
     throw UserError(
         fmt::format("{} has a row for each chunk, so no elements can be absent; leave out sparse:", table.title));

@@ -51,10 +51,18 @@ struct DatabaseRun {
 /// Where outputs go, quoted. Throws UserError for a table that is there already.
 std::vector<OutputTable> output_places(const DatabaseRun& run, Database& database);
 
-/// In a transaction, in which it is read: a typed_source as columns of a tensor with these labels. A query, and that of
-/// a view, is computed here, and only here. Throws UserError when there is no such table, for a query
-/// that does not only read, where the columns fit no layout, and for one of another layout that is said to be sparse.
-UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels);
+/// A query or a view (for people: "the query 'SELECT ...'") has more rows than the first ones, which were kept to see
+/// what they take. How many there are, up to a number, costs computing it once more. What throws keeps it from being
+/// computed as a whole.
+using CountRows = std::function<std::int64_t(std::int64_t most)>;
+using CheckRows = std::function<void(const std::string& title, const KeptRows& first, const CountRows& count)>;
+
+/// In a transaction, in which it is read: a typed_source as columns of a tensor with these labels. All that is read of
+/// a query, or of a view, comes of computing it once, here; `check` is asked before that is done where there are many
+/// rows. Throws UserError when there is no such table, for a query that does not only read, where the columns fit no
+/// layout, and for one of another layout that is said to be sparse.
+UserTable open_table(Database& database, const std::string& given, const std::vector<std::string>& labels,
+                     const CheckRows& check = {});
 
 /// The extents that the data have; not of chunks, see chunks_in.
 Shape extents_of(Database& database, const UserTable& table, std::size_t rank);

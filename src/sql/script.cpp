@@ -25,6 +25,10 @@ std::string kept_columns(std::size_t count) {
   return columns;
 }
 
+std::string rows_of(const std::string& source, std::optional<std::int64_t> most) {
+  return "SELECT * FROM " + source + (most ? fmt::format(" LIMIT {}", *most) : "");
+}
+
 std::string key_columns(std::size_t arity) {
   std::string columns;
   for (std::size_t i = 0; i < arity; ++i) columns += fmt::format("k{}, ", i);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -45,6 +46,9 @@ std::string to_text(const Script& script);
 
 /// "c0, c1" of two columns that Database::keep_rows makes.
 std::string kept_columns(std::size_t count);
+
+/// A query of all rows of what stands in FROM, or of at most so many.
+std::string rows_of(const std::string& source, std::optional<std::int64_t> most);
 
 /// "k0, k1, " for keys of two positions.
 std::string key_columns(std::size_t arity);

@@ -28,6 +28,7 @@ struct UserTable {
   bool is_sparse = false;  ///< of elements: those that are absent are zeros
   bool is_query = false;   ///< else a table or a view, whose rows have no order
   std::string kept = {};   ///< the temporary table that `source` reads, if a query was computed; quoted
+  double kept_bytes = 0;   ///< that it takes
 };
 
 /// A table or query as people type it.

@@ -167,6 +167,33 @@ class Inputs(ProgramTest):
         with subprocess.Popen([PROGRAM, "run", program, "--database", self.url, "--in", "A=sparse:table:e"], stderr=subprocess.PIPE, text=True, env=environment) as run:
             self.assertEqual(run.stderr.readline(), "note: the run takes 20 GB of temporary tables, 20 GB of them for A f64 (50000, 50000)\n")
             run.kill()
+        first = self.text_file("first.ein", "dims n=50000 m=50000\ninput A[n,m] : f64\nstate r[n] = sum[m] A[n,m]\nnext r[n] = 2 * r[n]\n")
+        with subprocess.Popen([PROGRAM, "run", first, "--database", self.url, "--in", "A=sparse:table:e"], stderr=subprocess.PIPE, text=True, env=environment) as run:
+            self.assertEqual(run.stderr.readline(), "note: the first values of states take 20 GB of temporary tables, 20 GB of them for A f64 (50000, 50000)\n")
+            run.kill()
+
+    def test_rows_of_a_query_that_no_disk_has_room_for_are_refused_before_they_are_kept(self):
+        """Of a query and of a view with more rows than anybody waits for."""
+        environment = {**os.environ, "XDG_CONFIG_HOME": os.devnull, "SQLITE_TMPDIR": "/dev/shm"}
+        program = self.text_file("wide.ein", "input X[i,j] : f64\nS[] = sum[i,j] X[i,j]\n")
+        rows = "WITH RECURSIVE c(k) AS (SELECT 0 UNION ALL SELECT k + 1 FROM c WHERE k < 999999999999) SELECT "
+        columns = [f"k + {c}.5 AS a{c}" for c in range(500)]
+        self.execute("CREATE VIEW endless AS " + rows + ", ".join(columns) + " FROM c")
+        for x, title in (("table:endless", "table 'endless'"), ("query:" + rows + ", ".join(columns) + " FROM c", "the query 'WITH")):
+            with self.subTest(x=x[:20]):
+                self.refuse(2, "run", program, "--database", self.url, "--in", "X=" + x, env=environment,
+                            mentions=["the rows of " + title, "of temporary tables that the disk of '/dev/shm' has room for", "ask for fewer", "SQLITE_TMPDIR"])
+
+    def test_chunks_of_a_query_are_those_of_computing_it_once(self):
+        """More of them than are kept before they are counted, each time others."""
+        program = self.text_file("chunks.ein", "input X[i] : f64\nn[] = sum[i] f64(X[i] == 0)\n")
+        self.execute("CREATE TABLE e (i)")
+        query = ("WITH RECURSIVE c(k, most) AS (SELECT 0, 20 + abs(random() % 180) UNION ALL SELECT k + 1, most FROM c WHERE k + 1 < most) "
+                 "SELECT k AS k0, einrel_zeros('f64', 3) AS chunk FROM c")
+        for _ in range(4):
+            self.succeed("run", program, "--database", self.url, "--in", "X=query:" + query, "--out", "n=" + self.path("n.npy"))
+            found = int(np.load(self.path("n.npy")))
+            self.assertTrue(found % 3 == 0 and 60 <= found < 600, found)
 
 
 class Files(ProgramTest):

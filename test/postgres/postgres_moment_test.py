@@ -120,6 +120,25 @@ class Moment(EmptyDatabase):
         found = self.refuse(2, "run", program, "--database", self.url, *given, mentions=["temporary tables, 871 GB of them for X0", "--formats element"])
         self.assertIn(SERVER.folder, found.err)
 
+    def test_rows_of_a_query_that_no_disk_has_room_for_are_refused_before_they_are_kept(self):
+        program = self.text_file("wide.ein", "input X[i,j] : f64\nS[] = sum[i,j] X[i,j]\n")
+        rows_of = "SELECT " + ", ".join(f"a + {c}.5::float8 AS a{c}" for c in range(500)) + " FROM generate_series(1, 1000000) AS b, generate_series(1, 1000000) AS a"
+        SERVER.sql("CREATE VIEW endless AS " + rows_of)
+        for x, title in (("table:endless", "table 'endless'"), ("query:" + rows_of, "the query 'SELECT")):
+            with self.subTest(x=x[:20]):
+                found = self.refuse(2, "run", program, "--database", self.url, "--in", "X=" + x,
+                                    mentions=["the rows of " + title, "of temporary tables that the disk of", "has room for", "ask for fewer"])
+                self.assertIn(SERVER.folder, found.err)
+
+    def test_chunks_of_a_query_are_those_of_computing_it_once(self):
+        """More of them than are kept before they are counted, each time others."""
+        program = self.text_file("chunks.ein", "input X[i] : f64\nn[] = sum[i] f64(X[i] == 0)\n")
+        query = "SELECT k AS k0, einrel.einrel_zeros('f64', 3) AS chunk FROM generate_series(0, 20 + floor(random() * 179)::int) AS k"
+        for _ in range(4):
+            self.succeed("run", program, "--database", self.url, "--in", "X=query:" + query, "--out", "n=" + self.path("n.npy"))
+            found = int(np.load(self.path("n.npy")))
+            self.assertTrue(found % 3 == 0 and 60 <= found < 600, found)
+
 
 if __name__ == "__main__":
     main()

@@ -424,11 +424,29 @@ std::vector<Column> PostgresDatabase::columns_of(const std::string& query, Autho
   return columns;
 }
 
-void PostgresDatabase::keep_rows(const std::string& table, const std::string& source, std::size_t columns) {
+KeptRows PostgresDatabase::keep_rows(const std::string& table, const std::string& source, std::size_t columns,
+                                     std::optional<std::int64_t> most) {
   as_the_user_finds([&] {
     run(fmt::format("CREATE TABLE {} ({}) AS SELECT * FROM {} WITH NO DATA", table, kept_columns(columns), source));
   });
-  read_what_is_not_ours([&] { run(fmt::format("INSERT INTO {} SELECT * FROM {}", table, source)); });
+  KeptRows kept;
+  read_what_is_not_ours([&] {
+    const Result inserted = run(fmt::format("INSERT INTO {} {}", table, rows_of(source, most)));
+    const std::string_view rows = PQcmdTuples(inserted.get());
+    std::from_chars(rows.data(), rows.data() + rows.size(), kept.rows);
+  });
+  kept.bytes = static_cast<double>(first_row(fmt::format("SELECT pg_total_relation_size({})", literal(table))).at(0));
+  return kept;
+}
+
+std::int64_t PostgresDatabase::count_rows(const std::string& source, std::int64_t most) {
+  std::int64_t rows = 0;
+  read_what_is_not_ours([&] {
+    rows =
+        first_row(fmt::format("SELECT pg_catalog.count(*) FROM (SELECT 1 FROM {} LIMIT {}) AS counted", source, most))
+            .at(0);
+  });
+  return rows;
 }
 
 DatabaseFolders PostgresDatabase::folders() {

@@ -187,9 +187,20 @@ std::vector<Column> SqliteDatabase::columns_of(const std::string& query, Author 
 }
 
 /// Columns without a type take values as they are.
-void SqliteDatabase::keep_rows(const std::string& table, const std::string& source, std::size_t columns) {
+KeptRows SqliteDatabase::keep_rows(const std::string& table, const std::string& source, std::size_t columns,
+                                   std::optional<std::int64_t> most) {
+  const auto pages = [&] {
+    return first_row("PRAGMA temp.page_count").at(0) - first_row("PRAGMA temp.freelist_count").at(0);
+  };
+  const std::int64_t before = pages();
   execute(fmt::format("CREATE TABLE {} ({})", table, kept_columns(columns)));
-  execute(fmt::format("INSERT INTO {} SELECT * FROM {}", table, source));
+  execute(fmt::format("INSERT INTO {} {}", table, rows_of(source, most)));
+  const std::int64_t rows = sqlite3_changes64(database_.get());
+  return {rows, static_cast<double>((pages() - before) * first_row("PRAGMA temp.page_size").at(0))};
+}
+
+std::int64_t SqliteDatabase::count_rows(const std::string& source, std::int64_t most) {
+  return first_row(fmt::format("SELECT count(*) FROM (SELECT 1 FROM {} LIMIT {})", source, most)).at(0);
 }
 
 std::vector<std::string> SqliteDatabase::names() {

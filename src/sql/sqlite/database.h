@@ -33,7 +33,9 @@ class SqliteDatabase : public Database {
   void interrupt() override { stop_.request_stop(); }
   std::vector<std::int64_t> first_row(const std::string& query) override;
   std::vector<Column> columns_of(const std::string& query, Author author) override;
-  void keep_rows(const std::string& table, const std::string& source, std::size_t columns) override;
+  KeptRows keep_rows(const std::string& table, const std::string& source, std::size_t columns,
+                     std::optional<std::int64_t> most) override;
+  std::int64_t count_rows(const std::string& source, std::int64_t most) override;
   DatabaseFolders folders() override;
   std::vector<std::string> names() override;
   std::vector<std::string> tables() override;
