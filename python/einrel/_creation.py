@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from os import PathLike, fspath
 from typing import Any
@@ -15,6 +16,7 @@ from ._array import from_dlpack as elements_by_dlpack
 from ._dtypes import NAMES, DType, computed_as, float64, int64, is_floating
 from ._formula import apply, cast, element, kept, label, where
 from ._native import Definition, Formula, Node, Type
+from ._numbers import constant
 from ._shapes import Shape, broadcast_to, reshape, shape_of
 
 # The types that arrays get where none is given, as in NumPy.
@@ -135,8 +137,8 @@ def arange(
     [2, 5]
     """
     _on_cpu(device)
-    if stop is None:
-        start, stop = 0, start
+    start, step = constant("start" if stop is not None else "stop", start), constant("step", step)
+    start, stop = (0, start) if stop is None else (start, constant("stop", stop))
     if step == 0:
         raise ValueError("a step of 0 leads nowhere")
     count = max(math.ceil((stop - start) / step), 0)
@@ -171,6 +173,7 @@ def linspace(
     [0.0, 0.5, 1.0]
     """
     _on_cpu(device)
+    num = constant("num", num)
     if isinstance(start, Array) or isinstance(stop, Array):
         share = linspace(0.0, 1.0, num, endpoint=endpoint)
         return asarray(asarray(start) * (1 - share) + asarray(stop) * share, dtype=dtype)
@@ -199,8 +202,8 @@ def eye(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     _on_cpu(device)
-    columns = n_rows if n_cols is None else n_cols
-    return Array(apply(_diagonal_ones(n_rows, columns, k, NAMES[_dtype(dtype, DEFAULT_REAL)])))
+    rows, columns = (operator.index(n) for n in (n_rows, n_rows if n_cols is None else n_cols))
+    return Array(apply(_diagonal_ones(rows, columns, constant("k", k), NAMES[_dtype(dtype, DEFAULT_REAL)])))
 
 
 @kept
@@ -220,7 +223,7 @@ def tril(x: Operand, /, *, k: int = 0) -> Array:
     [[1, 0], [3, 4]]
     """
     node = node_of(x)
-    return Array(apply(_triangle(False, k, node.type), node))
+    return Array(apply(_triangle(False, constant("k", k), node.type), node))
 
 
 def triu(x: Operand, /, *, k: int = 0) -> Array:
@@ -230,7 +233,7 @@ def triu(x: Operand, /, *, k: int = 0) -> Array:
     [[1, 2], [0, 4]]
     """
     node = node_of(x)
-    return Array(apply(_triangle(True, k, node.type), node))
+    return Array(apply(_triangle(True, constant("k", k), node.type), node))
 
 
 def meshgrid(*arrays: Operand, indexing: str = "xy") -> tuple[Array, ...]:

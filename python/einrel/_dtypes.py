@@ -79,6 +79,15 @@ def promoted(*dtypes: DType) -> DType:
     return computed_as(common)
 
 
+def number_as(value: complex, dtype: DType) -> np.ndarray[Any, Any]:
+    """A Python number as an array of that type; bfloat16 by itself refuses whole numbers of more than 64 bits.
+
+    >>> float(number_as(2**70, bfloat16)) == 2.0**70
+    True
+    """
+    return np.asarray(float(value) if dtype == bfloat16 and isinstance(value, int) else value, dtype)
+
+
 def number_dtype(value: complex, beside: DType) -> DType:
     """The type of a Python number beside an array of type `beside`: the array's, unless that is of a lower kind."""
     if isinstance(value, complex):

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from ._array import Array, Operand, node_of
-from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int64, is_floating, number_dtype, promoted
+from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int64, is_floating, number_as, number_dtype, promoted
 from ._formula import apply, broadcast_element, call, cast, element, kept, label, where
 from ._native import Definition, Formula, Node, Type
 from ._numbers import TracedNumber, is_number, is_whole
@@ -131,7 +131,7 @@ def _number_beside(number: Any, beside: DType, use: Use) -> Node:
     if use == "floating" and not is_floating(beside):
         beside = float64
     if not isinstance(number, TracedNumber):
-        return node_of(np.asarray(number, number_dtype(number, beside)))
+        return node_of(number_as(number, number_dtype(number, beside)))
     like = False if number.dtype == bool_ else 0.0 if is_floating(number.dtype) else 0
     wanted = number_dtype(like, beside)
     if number.dtype == int64 and not is_floating(wanted):

@@ -25,7 +25,7 @@ from ._elementwise import (
 from ._formula import apply, broadcast_element, call, cast, element, kept
 from ._formula import where as where_
 from ._native import Definition, Formula, Node, Type
-from ._numbers import TracedNumber, is_number
+from ._numbers import TracedNumber, check_exponent, is_number
 
 _ROUNDING: Final = {
     "floor": Unary("floor", "floating", _floor, "The largest whole number up to x.", ""),
@@ -147,8 +147,8 @@ _POW: Final = Binary("pow", "signed", lambda x, y: call("pow", x, y), "", "")
 def _to_number(node: Node, exponent: bool | int | float) -> Array | None:
     """An array to the power of a number, where that is a function of its own."""
     dtype = BY_NAME[node.type.dtype]
-    if not is_floating(dtype) and isinstance(exponent, int) and exponent < 0:
-        raise ValueError(f"{dtype} to the power of {exponent}: a negative exponent of integers; cast them first")
+    if not is_floating(dtype) and isinstance(exponent, int):
+        check_exponent(exponent, dtype)
     is_of_its_kind = is_floating(dtype) or isinstance(exponent, int)
     if isinstance(exponent, bool) or dtype == bool_ or math.isnan(exponent) or not is_of_its_kind:
         return None
@@ -176,7 +176,12 @@ def pow(x: Operand, y: Operand, /) -> Array:
 def _not_negative(x: Operand, y: Operand) -> Operand:
     """Exponents, which are an error where they are integers below 0, and so is x."""
     exponent = node_of(y)
-    if any(is_floating(BY_NAME[node_of(operand).type.dtype]) for operand in (x, y)) or isinstance(y, TracedNumber):
+    dtypes = [BY_NAME[node_of(operand).type.dtype] for operand in (x, y)]
+    if any(map(is_floating, dtypes)):
+        return y
+    if isinstance(y, TracedNumber):
+        if not is_number(x):  # of numbers Python computes it
+            y.course.exponent(y, dtypes[0])
         return y
     if exponent.is_computed and (Array(exponent)._elements() < 0).any():
         raise ValueError("a negative exponent of integers; cast them first")

@@ -17,6 +17,7 @@ from ._elementwise import BINARY, UNARY, together
 from ._formula import apply, call, cast, element, kept, label
 from ._functions import astype, where
 from ._native import Definition, Node, Type
+from ._numbers import constant
 from ._reductions import Axis, axes_of
 from ._reductions import max as max_
 from ._reductions import min as min_
@@ -121,7 +122,7 @@ def diagonal(x: Operand, /, *, offset: int = 0) -> Array:
     [1, 4]
     """
     node = node_of(x)
-    return Array(apply(_diagonal(offset, node.type), node))
+    return Array(apply(_diagonal(constant("offset", offset), node.type), node))
 
 
 def trace(x: Operand, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Array:

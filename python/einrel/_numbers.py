@@ -27,6 +27,32 @@ def is_whole(number: object) -> bool:
     return isinstance(number, int) and -_LARGEST <= number < _LARGEST
 
 
+def constant(name: str, value: Any) -> Any:
+    """A number of Python's that becomes a part of the program; also one that an array without dimensions has.
+
+    >>> constant("eps", np.array(0.5))
+    0.5
+    """
+    if isinstance(value, Array) and value._node.is_traced:
+        raise TypeError(
+            f"{name} is made of arguments of a function that is traced, whose elements are not known yet: give a "
+            "number from outside the function"
+        )
+    if isinstance(value, (Array, np.ndarray)) and value.ndim == 0:
+        return value.item()
+    if not isinstance(value, (int, float, np.number)):
+        raise TypeError(
+            f"{name}={value!r} is no number: give one, such as float(...) makes of an array with one element"
+        )
+    return value
+
+
+def check_exponent(exponent: int, dtype: DType) -> None:
+    """Raises where integers would be taken to a negative power."""
+    if exponent < 0:
+        raise ValueError(f"{dtype} to the power of {exponent}: a negative exponent of integers; cast them first")
+
+
 class Course:
     """What a traced function makes of its numbers, as Python does: without bounds, where the program has 64 bits."""
 
@@ -34,6 +60,7 @@ class Course:
         self._arguments = 0
         self._steps: list[tuple[Callable[..., Any], list[Any]]] = []
         self._limits: list[tuple[int, DType]] = []
+        self._exponents: list[tuple[int, DType]] = []
 
     def argument(self, node: Node) -> TracedNumber:
         """The next number among the arguments."""
@@ -49,6 +76,10 @@ class Course:
         """A whole number stands beside an array of integers, in whose type it has to fit."""
         self._limits.append((number.position, dtype))
 
+    def exponent(self, number: TracedNumber, dtype: DType) -> None:
+        """Integers of that type are taken to the power of a whole number, which must not be negative."""
+        self._exponents.append((number.position, dtype))
+
     def check(self, given: Sequence[Any]) -> None:
         """Raises what Python or NumPy would, with these numbers as arguments."""
         numbers = list(given)
@@ -60,6 +91,8 @@ class Course:
             numbers.append(made)
         for position, dtype in self._limits:
             np.asarray(numbers[position], dtype)
+        for position, dtype in self._exponents:
+            check_exponent(numbers[position], dtype)
 
 
 def _counted(number: Any) -> Any:

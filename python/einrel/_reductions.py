@@ -11,6 +11,7 @@ from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_floating
 from ._formula import apply, call, cast, element, kept, label
 from ._native import Definition, Formula, Type
+from ._numbers import constant
 
 Axis = int | tuple[int, ...] | None
 
@@ -221,7 +222,8 @@ def _spread(x: Operand, axis: Axis, correction: float, keepdims: bool, root: boo
     node = node_of(x)
     axes = axes_of(axis, len(node.type.shape))
     dtype = NAMES[_averaged_as(Array(node))]
-    return Array(apply(_variance(axes, float(correction), keepdims, dtype, root, node.type), node))
+    divisor_less = float(constant("correction", correction))
+    return Array(apply(_variance(axes, divisor_less, keepdims, dtype, root, node.type), node))
 
 
 def var(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
@@ -279,7 +281,7 @@ def layer_norm(x: Operand, /, *, axis: Axis = -1, eps: float = 1e-5) -> Array:
     >>> layer_norm([1.0, 3.0], eps=0.0).tolist()
     [-1.0, 1.0]
     """
-    return _normalise("layer_norm", x, axis, eps)
+    return _normalise("layer_norm", x, axis, constant("eps", eps))
 
 
 def rms_norm(x: Operand, /, *, axis: Axis = -1, eps: float = 1e-5) -> Array:
@@ -288,4 +290,4 @@ def rms_norm(x: Operand, /, *, axis: Axis = -1, eps: float = 1e-5) -> Array:
     >>> rms_norm([3.0, -3.0], eps=0.0).tolist()
     [1.0, -1.0]
     """
-    return _normalise("rms_norm", x, axis, eps)
+    return _normalise("rms_norm", x, axis, constant("eps", eps))

@@ -266,3 +266,22 @@ def test_integers_to_negative_powers_are_refused() -> None:
     with pytest.raises(er.RunError, match="positions are from 0 up to 0"):
         (x ** (n + 0)).compute()
     assert (x ** (n + 1)).tolist() == [4, 1]
+
+
+def test_integers_to_negative_powers_are_refused_of_traced_numbers(rng: np.random.Generator) -> None:
+    """Which are known when the function is called."""
+    power = er.jit(lambda x, n: x**n)
+    for x in (np.array([2, 3]), np.array([True, False])):
+        with pytest.raises(ValueError, match=f"{x.dtype} to the power of -1: a negative exponent of integers"):
+            power(x, -1)
+    assert power(np.array([2, 3]), 3).tolist() == [8, 27]
+    np.testing.assert_array_equal(power(np.array([2.0, 4.0]), -1), [0.5, 0.25])
+
+
+def test_whole_numbers_of_any_size_stand_beside_bfloat16() -> None:
+    x = np.array([1.0, -np.inf], ml_dtypes.bfloat16)
+    for number in (2**63, -(2**70)):
+        for function in (lambda x, n=number: x + n, er.jit(lambda x, n=number: n + x)):
+            np.testing.assert_array_equal(np.asarray(function(er.asarray(x))).astype("f8"), [number, -np.inf])
+    with pytest.raises(OverflowError):
+        er.asarray(x) * 10**400

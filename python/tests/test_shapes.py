@@ -256,3 +256,29 @@ def test_what_does_not_fit_is_not_put_together() -> None:
             join([np.ones((2, 3)), er.ones((3, 2))])
     assert er.concat([np.ones((0, 2)), np.ones((0, 2))]).shape == (0, 2)
     assert er.concat([np.ones((2, 2)), 3 * np.ones((1, 2))], axis=None).tolist() == [1, 1, 1, 1, 3, 3]
+
+
+NUMBERS = {
+    "start": lambda n: er.arange(n, 3),
+    "stop": lambda n: er.arange(n),
+    "step": lambda n: er.arange(0, 3, n),
+    "num": lambda n: er.linspace(0, 1, n),
+    "k": lambda n: er.tril(np.ones((2, 2)), k=n),
+    "offset": lambda n: er.trace(np.eye(3), offset=n),
+    "eps": lambda n: er.layer_norm(np.arange(3.0), eps=n),
+    "correction": lambda n: er.var(np.arange(5.0), correction=n),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_of_a_program_are_numbers(name: str) -> None:
+    """Or what has one: not arguments of a function that is traced."""
+    function = NUMBERS[name]
+    for number in (np.int64(1), np.array(1), er.asarray(np.array(1)), er.asarray(np.array(0)) + 1):
+        np.testing.assert_array_equal(function(number), function(1), strict=True)
+    for wrong in (np.ones(2), er.asarray(np.ones(2)), "1", [1]):
+        with pytest.raises(TypeError, match=rf"(?s){name}=.* is no number: give one"):
+            function(wrong)
+    for argument in (1, np.array(1)):
+        with pytest.raises(TypeError, match=f"{name} is made of arguments of a function that is traced.*from outside"):
+            er.jit(function)(argument)
