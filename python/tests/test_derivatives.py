@@ -1,7 +1,8 @@
 """First and second derivatives of every function, beside differences, also at special points where it is smooth.
 
 Each row has a function of some arrays and points. Along random directions, the result times random numbers is a
-function of one number, whose derivatives by `er.grad` are compared with those by differences of its values.
+function of one number. Its derivatives by `er.grad`, of arrays of each type, jitted or not, are compared with those by
+differences of its values in f64. EINREL_VALUE_ROUNDS (see drawing.py) draws more directions, and points near these.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+import ml_dtypes
 import numpy as np
 import pytest
+from drawing import HALVES, ROUNDS, way
 
 import einrel as er
 
+NDArray = np.ndarray[Any, Any]
 Point = Sequence[Any]  # an array-like for each argument
 
 # Values: of both signs, 0, equal, opposite, tiny and large beside each other.
@@ -211,25 +215,64 @@ def by_differences(value: Callable[[float], float]) -> tuple[float, float]:
     return first, second
 
 
+def derivatives(
+    function: Callable[..., Any], weights: NDArray, directions: list[NDArray], *arrays: er.Array
+) -> tuple[list[er.Array], list[er.Array]]:
+    """Slopes of the weighted result by each array, and the slopes of what they are along the directions."""
+    nothing = sum(er.sum(0 * x * x) for x in arrays)  # so that it depends on each
+    slopes = er.grad(er.sum(weights * function(*arrays)) + nothing, arrays)
+    along = sum(er.sum(slope * direction) for slope, direction in zip(slopes, directions))
+    return slopes, er.grad(along + nothing, arrays)
+
+
+def check_derivatives(
+    function: Callable[..., Any], point: Point, dtype: np.dtype[Any], rng: np.random.Generator, jitted: bool
+) -> None:
+    """Beside those by differences of f64, but for roundings of terms as large as those that are added up."""
+
+    def of_type(x: Any) -> NDArray:
+        return np.asarray(x, "f8").astype(dtype)
+
+    start = [of_type(x) for x in point]
+    directions = [of_type(rng.normal(size=x.shape)) for x in start]
+    shape = er.asarray(function(*map(er.asarray, start))).shape
+    weights = of_type(rng.normal(size=shape) + 2)
+
+    def value(t: float) -> float:
+        moved = [x.astype("f8") + t * direction.astype("f8") for x, direction in zip(start, directions)]
+        return float(er.sum(weights.astype("f8") * function(*map(er.asarray, moved))))
+
+    def ours(*arrays: er.Array) -> Any:
+        return derivatives(function, weights, directions, *arrays)
+
+    options = way(rng) if jitted else {}
+    found = (er.jit(ours, **options) if jitted else ours)(*map(er.asarray, start))
+    rounding = float(ml_dtypes.finfo(dtype).eps)
+    terms = 1.0
+    for expected, arrays in zip(by_differences(value), found):
+        products = [np.asarray(x).astype("f8") * direction.astype("f8") for x, direction in zip(arrays, directions)]
+        terms += sum(np.abs(product).sum() for product in products)
+        allowed = 1e-5 * (1 + abs(expected)) + 2 * rounding * terms
+        assert abs(sum(product.sum() for product in products) - expected) <= allowed, (start, directions, options)
+
+
+def near(point: Point, rng: np.random.Generator) -> Point:
+    """On the same side of borders."""
+    return [np.asarray(x) * rng.uniform(0.995, 1.005, np.shape(x)) for x in point]
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("f8"), np.dtype("f4"), *HALVES], ids=str)
 @pytest.mark.parametrize(("name", "function", "point"), CASES, ids=[f"{i}-{case[0]}" for i, case in enumerate(CASES)])
 def test_derivatives_are_those_by_differences(
-    name: str, function: Callable[..., Any], point: Point, rng: np.random.Generator
+    name: str, function: Callable[..., Any], point: Point, dtype: np.dtype[Any], rng: np.random.Generator
 ) -> None:
-    start = [np.asarray(x, "f8") for x in point]
-    directions = [rng.normal(size=x.shape) for x in start]
-    shape = er.asarray(function(*map(er.asarray, start))).shape
-    weights = rng.normal(size=shape) + 2
-
-    def along(t: er.Array) -> er.Array:
-        moved = [x + t * direction for x, direction in zip(start, directions)]
-        return er.sum(weights * function(*moved))
-
-    t = er.asarray(np.array(0.0))
-    value = along(t) + 0 * t
-    first = er.grad(value, t)
-    second = er.grad(first + 0 * t * t, t)
-    expected = by_differences(lambda step: float(along(er.asarray(np.array(step)))))
-    np.testing.assert_allclose([float(first), float(second)], expected, rtol=1e-5, atol=1e-5)
+    for i in range(max(ROUNDS // 15, 2)):
+        at_or_near = point if i < 2 else near(point, rng)
+        try:
+            check_derivatives(function, at_or_near, dtype, rng, jitted=i % 2 == 1)
+        except er.ProgramError as refused:
+            assert dtype in HALVES, refused
+            assert "inverse computes f32 and f64" in str(refused)
 
 
 def test_a_rest_has_the_derivative_of_its_right_side() -> None:

@@ -1,24 +1,26 @@
 """Functions of operands of all kinds, beside NumPy's: values, types, shapes, and what is refused.
 
 Operands are drawn: arrays, arrays without dimensions, NumPy's scalars and Python's numbers, of every type, huge whole
-numbers among them. EINREL_VALUE_ROUNDS=1000 draws that many for each function.
+numbers among them; and so is how they are computed: jitted or not, by plans for some sites, in little memory.
+EINREL_VALUE_ROUNDS=1000 draws that many for each function (and makes test_derivatives.py longer, too).
+
+NumPy computes of float16 and bfloat16 as float32, of which the result is rounded to the type that it has.
 """
 
 from __future__ import annotations
 
 import operator
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from drawing import BFLOAT16, FLOAT16, HALVES, ROUNDS, smallest, way
 
 import einrel as er
 
-ROUNDS = int(os.environ.get("EINREL_VALUE_ROUNDS", "30"))
-DTYPES = [np.dtype(name) for name in ("int32", "int64", "float32", "float64", "float16", "bool")]
+DTYPES = [*[np.dtype(name) for name in ("int32", "int64", "float32", "float64", "float16", "bool")], BFLOAT16]
 WHOLE = [
     0,
     1,
@@ -39,6 +41,7 @@ WHOLE = [
     -(2**70),
 ]
 REAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 7.25, 1e-3, 100.0, -3e4, 7e4, 1e10, 1e30, np.inf, -np.inf, np.nan]
+CAST = "of bools: cast them first, or use logical functions"
 Function = Callable[..., Any]
 
 
@@ -89,49 +92,102 @@ def shown(operands: list[Any]) -> str:
     return ", ".join(f"{x!r}" if not hasattr(x, "dtype") else f"{x!r}:{x.dtype}" for x in operands)
 
 
-def check_same(ours: Any, numpys: Any, tolerance: float, what: str) -> None:
-    if isinstance(ours, (NotImplementedError, TypeError)) and not isinstance(numpys, Exception):
+def widened(x: Any) -> Any:
+    """The same as float32, if it is of half precision."""
+    return x.astype("f4") if getattr(x, "dtype", None) in HALVES else x
+
+
+def of_halves(function: Function, are_weak: bool = True) -> Function:
+    """NumPy's function of halves: computed in float32 and rounded once. Numbers beside them are weak, so that they are
+    rounded to halves before; or they are f64 and i64, as in lists of arrays."""
+
+    def call(*operands: Any) -> Any:
+        dtypes = {x.dtype for x in operands if hasattr(x, "dtype")} - {np.dtype("bool")}
+        halves = dtypes & set(HALVES)
+        if not halves:
+            return function(*operands)
+        if are_weak and len(dtypes) == 1:
+            (half,) = halves
+            operands = tuple(x if hasattr(x, "dtype") else float(np.array(x, "f8").astype(half)) for x in operands)
+        result = function(*map(widened, operands))
+        as_float16 = function(*[x.astype(FLOAT16) if getattr(x, "dtype", None) == BFLOAT16 else x for x in operands])
+        is_half = as_float16.dtype == FLOAT16 and len(halves) == 1
+        return result.astype(*halves) if is_half else result
+
+    return call
+
+
+TOLERANCES = {"bfloat16": 1.6e-2, "float16": 2e-3, "float32": 4e-7}
+
+
+def check_same(ours: Any, numpys: Any, tolerance: float, what: str, scale: Any = 0.0) -> None:
+    """But for roundings, also those of terms as large as `scale`."""
+    is_refused = isinstance(ours, NotImplementedError) or (isinstance(ours, TypeError) and str(ours).endswith(CAST))
+    if is_refused and not isinstance(numpys, Exception):
         return  # what the language lacks is refused by name
     if isinstance(numpys, OverflowError) and getattr(ours, "dtype", None) == np.bool_:
         return  # a truth value compared with a whole number of more than 64 bits
-    if isinstance(ours, OverflowError) and what.startswith("where"):
+    if isinstance(ours, OverflowError) and what.startswith(("where", "np.where")):
         return  # NumPy's wraps such numbers
     assert isinstance(ours, Exception) == isinstance(numpys, Exception), f"{what}: {ours!r}, but NumPy {numpys!r}"
     if isinstance(ours, Exception):
         return
     assert (ours.dtype, ours.shape) == (numpys.dtype, np.shape(numpys)), f"{what}: {ours!r}, but NumPy {numpys!r}"
-    narrow = {"float16": 2e-3, "float32": 4e-7}.get(str(ours.dtype), tolerance)
+    relative = max(TOLERANCES.get(str(ours.dtype), 0.0), tolerance)
     with np.errstate(all="ignore"):
-        np.testing.assert_allclose(
-            ours.astype("f8"), numpys.astype("f8"), rtol=max(narrow, tolerance), atol=0, err_msg=what
-        )
+        absolute = smallest(ours.dtype) + np.nan_to_num(relative * scale, posinf=0.0)
+        np.testing.assert_allclose(ours.astype("f8"), numpys.astype("f8"), rtol=relative, atol=absolute, err_msg=what)
         if ours.dtype.kind in "ib":
             np.testing.assert_array_equal(ours, numpys, err_msg=what)
 
 
-def check(name: str, ours: Function, numpys: Function, count: int, tolerance: float = 1e-14) -> None:
-    """Draws operands; jitted as well, where it has to be as without."""
+def computed(function: Function, options: dict[str, Any]) -> Function:
+    """The function, whose result is computed so."""
+
+    def call(*operands: Any) -> Any:
+        result = function(*operands)
+        return result.compute(**options) if options and isinstance(result, er.Array) else result
+
+    return call
+
+
+def check(
+    name: str,
+    ours: Function,
+    numpys: Function,
+    count: int,
+    tolerance: float = 1e-14,
+    scale: Function = lambda *_: 0.0,
+) -> None:
+    """Draws operands and ways to compute; jitted without options, it has to be exactly as without."""
     rng = np.random.default_rng([*name.encode()])
     jitted = er.jit(lambda *operands: ours(*operands))
     for i in range(ROUNDS):
-        shape = tuple(int(extent) for extent in rng.integers(1, 4, 2))
+        shape = tuple(int(extent) for extent in rng.integers(1, 12 if rng.random() < 0.15 else 4, 2))
         operands = [operand(rng, shape) for _ in range(count)]
         if not any(isinstance(x, np.ndarray) for x in operands):  # none of them would be ours
             operands[0] = array(rng, DTYPES[i % len(DTYPES)], shape)
-        what = f"{name}({shown(operands)})"
+        options = way(rng) if i % 2 else {}
+        what = f"{name}({shown(operands)}), {options}"
         given = [as_ours(x) for x in operands]
-        plain = result_of(ours, given)
-        check_same(plain, result_of(numpys, operands), tolerance, what)
+        expected = result_of(numpys, operands)
+        terms = result_of(scale, operands)
+        plain = result_of(computed(ours, options), given)
+        check_same(plain, expected, tolerance, what, terms)
         if i % 4 == 0:
             traced = result_of(jitted, given)
-            if isinstance(traced, er.ProgramError) and name.startswith("np."):
-                continue  # what the language lacks, NumPy computes of elements, which there are none of
-            assert isinstance(traced, Exception) == isinstance(plain, Exception), (
-                f"jitted {what}: {traced!r}, {plain!r}"
-            )
-            if not isinstance(plain, Exception):
-                assert traced.dtype == plain.dtype, f"jitted {what}: {traced.dtype}, not {plain.dtype}"
-                np.testing.assert_array_equal(traced, plain, err_msg=f"jitted {what}")
+        elif i % 4 == 1:
+            traced = result_of(er.jit(lambda *operands: ours(*operands), **options), given)
+        else:
+            continue
+        if isinstance(traced, er.ProgramError) and name.startswith("np."):
+            continue  # what the language lacks, NumPy computes of elements, which there are none of
+        assert isinstance(traced, Exception) == isinstance(plain, Exception), f"jitted {what}: {traced!r}, {plain!r}"
+        if isinstance(plain, Exception):
+            continue
+        check_same(traced, expected, tolerance, f"jitted {what}", terms)
+        if not options:  # as f64, which has a NaN that NumPy knows
+            np.testing.assert_array_equal(traced.astype("f8"), plain.astype("f8"), err_msg=f"jitted {what}")
 
 
 def of_bools_as_f64(function: Function) -> Function:
@@ -150,18 +206,18 @@ BINARY += ["equal", "not_equal", "logical_and", "logical_or", "logical_xor"]
 
 @pytest.mark.parametrize("name", BINARY)
 def test_functions_of_two(name: str) -> None:
-    check(name, getattr(er, name), getattr(np, name), 2)
+    check(name, getattr(er, name), of_halves(getattr(np, name)), 2)
 
 
 @pytest.mark.parametrize("name", ["divide", "hypot", "copysign"])
 def test_floating_functions_of_two(name: str) -> None:
-    check(name, getattr(er, name), of_bools_as_f64(getattr(np, name)), 2, 1e-13)
+    check(name, getattr(er, name), of_halves(of_bools_as_f64(getattr(np, name))), 2, 1e-13)
 
 
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "lt", "eq", "pow"])
 def test_operators(name: str) -> None:
     function = getattr(operator, name)
-    check(name, function, of_bools_as_f64(function) if name == "truediv" else function, 2, 1e-13)
+    check(name, function, of_halves(of_bools_as_f64(function) if name == "truediv" else function), 2, 1e-13)
 
 
 UNARY = ["negative", "positive", "abs", "square", "sign", "isnan", "isfinite", "isinf", "logical_not"]
@@ -170,12 +226,12 @@ FLOATING = ["exp", "expm1", "log", "log1p", "log2", "log10", "sqrt", "sinh", "co
 
 @pytest.mark.parametrize("name", UNARY)
 def test_functions_of_one(name: str) -> None:
-    check(name, getattr(er, name), getattr(np, name), 1)
+    check(name, getattr(er, name), of_halves(getattr(np, name)), 1)
 
 
 @pytest.mark.parametrize("name", FLOATING)
 def test_floating_functions_of_one(name: str) -> None:
-    check(name, getattr(er, name), of_bools_as_f64(getattr(np, name)), 1, 1e-13)
+    check(name, getattr(er, name), of_halves(of_bools_as_f64(getattr(np, name))), 1, 1e-13)
 
 
 @pytest.mark.parametrize("name", ["floor", "ceil", "trunc", "round"])
@@ -183,37 +239,49 @@ def test_rounding(name: str) -> None:
     def numpys(x: Any) -> Any:  # which rounds bools to float16
         return x if np.asarray(x).dtype == np.bool_ else getattr(np, name)(x)
 
-    check(name, getattr(er, name), numpys, 1)
+    check(name, getattr(er, name), of_halves(numpys), 1)
+
+
+def chosen(condition: Any, x: Any, y: Any) -> Any:
+    """np.where; what the condition is of does not count among types."""
+    return of_halves(lambda x, y: np.where(widened(condition), x, y))(x, y)
+
+
+def clipped(x: Any, low: Any, high: Any) -> Any:
+    """np.clip, whose first operand is no number beside the others."""
+    return of_halves(np.clip)(np.asarray(x), low, high)
 
 
 def test_where() -> None:
-    check("where", lambda c, x, y: er.where(c, x, y), np.where, 3)
+    check("where", lambda c, x, y: er.where(c, x, y), chosen, 3)
 
 
 def test_clip() -> None:
-    check("clip", lambda x, low, high: er.clip(er.asarray(x), low, high), np.clip, 3)
-    check("np.clip", lambda x, low, high: np.clip(er.asarray(x), low, high), np.clip, 3)
+    check("clip", lambda x, low, high: er.clip(er.asarray(x), low, high), clipped, 3)
+    check("np.clip", lambda x, low, high: np.clip(er.asarray(x), low, high), clipped, 3)
 
 
 @pytest.mark.parametrize("name", ["logaddexp", "isin", "floor_divide", "remainder"])
 def test_other_functions_of_two(name: str) -> None:
     numpys = getattr(np, name)
-    check(name, getattr(er, name), of_bools_as_f64(numpys) if name == "logaddexp" else numpys, 2, 1e-12)
+    expected = of_halves(of_bools_as_f64(numpys) if name == "logaddexp" else numpys, are_weak=name != "isin")
+    check(name, getattr(er, name), expected, 2, 1e-12)
 
 
 def test_powers() -> None:
-    check("er.pow", er.pow, np.power, 2, 1e-13)
-    check("np.power", np.power, np.power, 2, 1e-13)
+    check("er.pow", er.pow, of_halves(np.power), 2, 1e-13)
+    check("np.power", np.power, of_halves(np.power), 2, 1e-13)
 
 
-@pytest.mark.parametrize(
-    "name", ["add", "multiply", "maximum", "less", "equal", "true_divide", "log2", "clip", "where"]
-)
+@pytest.mark.parametrize("name", ["add", "multiply", "maximum", "less", "equal"])
 def test_numpys_functions_of_our_arrays(name: str) -> None:
-    function = getattr(np, name)
-    expected = of_bools_as_f64(function) if name in ("true_divide", "log2") else function
-    count = {"log2": 1, "clip": 3, "where": 3}.get(name, 2)
-    check(f"np.{name}", function, expected, count, 1e-13)
+    check(f"np.{name}", getattr(np, name), of_halves(getattr(np, name)), 2)
+
+
+def test_more_functions_of_numpys_of_our_arrays() -> None:
+    check("np.true_divide", np.true_divide, of_halves(of_bools_as_f64(np.true_divide)), 2, 1e-13)
+    check("np.log2", np.log2, of_halves(of_bools_as_f64(np.log2)), 1, 1e-13)
+    check("np.where", np.where, chosen, 3)
 
 
 @pytest.mark.parametrize("name", ["stack", "concat"])
@@ -223,13 +291,13 @@ def test_arrays_put_together(name: str) -> None:
     def flat(x: Any) -> Any:
         return x.reshape(-1)[:1] if isinstance(x, (er.Array, np.ndarray)) else np.reshape(np.asarray(x), (1,))
 
-    check(name, lambda *x: getattr(er, name)(list(map(flat, x))), lambda *x: numpys(list(map(flat, x))), 3)
+    expected = of_halves(lambda *x: numpys(list(map(flat, x))), are_weak=False)
+    check(name, lambda *x: getattr(er, name)(list(map(flat, x))), expected, 3)
 
 
 def test_einsum() -> None:
-    check(
-        "einsum", lambda *x: er.einsum(",,->", *map(total, x)), lambda *x: np.einsum(",,->", *map(total, x)), 3, 1e-10
-    )
+    expected = of_halves(lambda *x: np.einsum(",,->", *map(total, x)), are_weak=False)
+    check("einsum", lambda *x: er.einsum(",,->", *map(total, x)), expected, 3, 1e-10)
 
 
 def total(x: Any) -> Any:
@@ -237,9 +305,20 @@ def total(x: Any) -> Any:
     return x if np.ndim(x) == 0 else x[(0,) * x.ndim]
 
 
-@pytest.mark.parametrize("name", ["sum", "prod", "max", "min", "mean", "var", "any", "all", "argmax", "argmin"])
+def size_of_terms(name: str) -> Function:
+    """Of numbers as large as this the result is made, however small it is itself."""
+    size = {"sum": np.sum, "mean": np.mean, "var": lambda x: np.max(x) ** 2}[name]
+    return lambda x: size(np.abs(x.astype("f8")))
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "var"])
+def test_reductions_that_round(name: str) -> None:
+    check(name, getattr(er, name), of_halves(getattr(np, name)), 1, 1e-9, size_of_terms(name))
+
+
+@pytest.mark.parametrize("name", ["prod", "max", "min", "any", "all", "argmax", "argmin"])
 def test_reductions(name: str) -> None:
-    check(name, lambda x: getattr(er, name)(x), lambda x: getattr(np, name)(x), 1, 1e-9)
+    check(name, getattr(er, name), of_halves(getattr(np, name)), 1, 1e-9)
 
 
 def check_equal(function: Function, ours: list[Any], numpys: list[Any]) -> None:
