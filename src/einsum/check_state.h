@@ -78,7 +78,7 @@ struct MadeDefinition {
 
 struct CheckState {
   CheckState(const Environment& given, const build::Program& program, std::vector<Diagnostic>& found)
-      : environment(given), suspects(program.suspects), errors(found) {}
+      : environment(given), suspects(program.suspects), errors(found), unnamed(program.unnamed) {}
 
   const Environment& environment;
   const std::set<std::string>& suspects;  ///< see build::Program
@@ -87,7 +87,7 @@ struct CheckState {
   std::map<std::string, TensorInfo> tensors;
   std::map<std::string, Span> defined;                    ///< the tensors that statements so far define
   std::set<std::string> tensor_names;                     ///< every tensor that some statement will define
-  std::set<std::string> unnamed;                          ///< those that `minimize` makes and no program can read
+  std::set<std::string> unnamed;                          ///< see build::Program; those of `minimize`, too
   std::map<std::string, std::vector<std::string>> reads;  ///< what each definition reads, as written
   std::string current;                                    ///< the tensor whose definition is being checked
   std::map<std::string, ScalarDeclaration> scalars;

@@ -1,6 +1,7 @@
 #include <einrel/einrel.h>
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -256,6 +257,28 @@ TEST_F(ApiExpression, ComputesWhatStandsTwiceOnce) {
   EXPECT_EQ(text_of((a + 1) * (a + 1)), "(X[i,j] + 1) * (X[i,j] + 1)");
   const Expression root = sqrt(Expression(i) + 2);
   EXPECT_EQ(text_of(a * root + root), "X[i,j] * sqrt(i + 2) + sqrt(i + 2)");
+}
+
+TEST_F(ApiExpression, RoundsWhatStandsTwiceWhereItsTensorIsStored) {
+  const Variable halves = input("H", {i}, DType::f16);
+  const Expression square = sqrt(sq(halves(i) * halves(i)));  // 90000, which is no f16
+  const Variable z = define("Z", {i}, square / (square + square));
+  const Program program = Program::build({z});
+  EXPECT_THAT(program.text(), HasSubstr("Z_shared[i] = "));
+  const Tensor data = Tensor::copy({2}, std::array{einrel::to_float16(300), einrel::to_float16(-3)});
+  const Tensor ratio = program.run({{"H", data}})["Z"];
+  ASSERT_EQ(ratio.dtype(), DType::f16);
+  EXPECT_EQ(to_float(ratio.at<einrel::Float16>({0})), 0.5F);
+  EXPECT_EQ(to_float(ratio.at<einrel::Float16>({1})), 0.5F);
+
+  // 1 + 1/256 rounds to 1 in bf16, so a copy that was rounded would differ from 1 by nothing.
+  const Variable coarse = input("B", {i}, DType::bf16);
+  const Expression root = sqrt(sq(coarse(i) + 1));
+  const Variable difference = define("D", {i}, (root - 1) * 256 + (root - root));
+  const Tensor small = Tensor::copy({2}, std::array{einrel::to_bfloat16(1.0F / 256), einrel::to_bfloat16(0)});
+  const Tensor found = Program::build({difference}).run({{"B", small}})["D"];
+  EXPECT_EQ(to_float(found.at<einrel::BFloat16>({0})), 1.0F);
+  EXPECT_EQ(to_float(found.at<einrel::BFloat16>({1})), 0.0F);
 }
 
 TEST_F(ApiExpression, GivesWhatCopiesWouldGive) {

@@ -209,6 +209,9 @@ struct Program {
   std::vector<Statement> statements;
   /// Names in statements that could not be read: not knowing them elsewhere is no error of its own.
   std::set<std::string> suspects;
+  /// Tensors that are parts of others, which the program does not name: they keep what they were computed in, and are
+  /// rounded where those are stored. What a text defines is named.
+  std::set<std::string> unnamed;
 };
 
 }  // namespace einrel::build

@@ -168,6 +168,7 @@ class Sharing {
     for (std::size_t number = 2; !taken_.insert(name).second; ++number)
       name = fmt::format("{}_shared{}", tensor, number);
     program.statements.push_back({{}, Definition{{name, {}}, names(free), flat(formula)}});
+    program.unnamed.insert(name);
     std::vector<Index> indices;
     for (const std::string& label : free) indices.push_back(index(label));
     return element(name, std::move(indices));
