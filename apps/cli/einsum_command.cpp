@@ -34,7 +34,7 @@ Prepared prepare(const EinsumArguments& arguments) {
   Prepared prepared;
   for (std::size_t i = 0; i < arguments.operands.size(); ++i) {
     const FileRef given = parse_file_ref(arguments.operands[i]);
-    const StoredTensor file = open_tensor(given, inflate_folder(arguments.execution.plan, arguments.execution.spill));
+    const StoredTensor file = open_tensor(given, inflate_folder(arguments.execution.plan));
     request.operands.push_back(describe(file));
     prepared.files[operand_name(i, arguments.operands.size())] = file;
     prepared.paths.push_back(given.path);

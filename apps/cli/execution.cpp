@@ -15,28 +15,16 @@
 #include "base/guard.h"
 #include "base/same_file.h"
 #include "base/text.h"
-#include "base/unnamed_file.h"
-#include "engine/initial_states.h"
 #include "engine/input_facts.h"
-#include "engine/memory.h"
-#include "engine/report/explain.h"
-#include "engine/report/report_json.h"
-#include "engine/report/summary.h"
 #include "engine/saved_states.h"
-#include "engine/session.h"
 #include "exec/starpu/alike.h"
 #include "output.h"
+#include "program_run.h"
 #include "progress.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {
 namespace {
-
-/// How often all is computed.
-std::size_t times_of(const ExecutionArguments& arguments) {
-  if (arguments.steps.steps) return static_cast<std::size_t>(parse_times("--steps", *arguments.steps.steps));
-  return arguments.repeats ? static_cast<std::size_t>(parse_times("--repeat", *arguments.repeats)) : 1;
-}
 
 /// What only a program with state can do, or one without.
 void check_steps(const ExecutionArguments& arguments, const AnyProgram& program) {
@@ -91,85 +79,14 @@ void refuse_overwriting(const ExecutionArguments& arguments, const Prepared& pre
   }
 }
 
-/// Room for the outputs of a run, which it takes before it computes.
-std::vector<AtomicFile> room_for(const OutputFiles& files, const std::map<std::string, Tensor>& outputs) {
-  std::vector<PlannedTensor> planned;
-  for (const auto& [name, file] : files) {
-    const Tensor& output = outputs.at(name);
-    planned.push_back({file, output.dtype(), output.shape()});
-  }
-  return take_room(planned);
-}
-
-/// Outputs and the state, of which none appears unless all can be written.
-void write_all(const OutputFiles& files, const std::map<std::string, Tensor>& outputs, std::vector<AtomicFile> room,
-               std::optional<StateFile>& saved, const KeptStates& states) {
-  FileTensors tensors;
-  for (const auto& [name, file] : files) tensors.emplace_back(file, outputs.at(name));
-  room.clear();
-  std::vector<AtomicFile> complete = complete_files(tensors);
-  if (saved) {
-    for (AtomicFile& file : saved->complete(states)) complete.push_back(std::move(file));
-  }
-  for (AtomicFile& file : complete) file.commit();
-}
-
-/// On all threads of this process, each tensor whole.
-void run_here(const ExecutionArguments& arguments, const Prepared& prepared, const SourceText& source) {
-  const auto& [files, paths, written, seed, program, scalars, loaded] = prepared;
-  const auto& compiled = std::get<Compiled>(program);
-  if (arguments.explain && !arguments.json) print(explain_text(compiled, source, Detail::folded) + "\n");
-  const InputSources inputs = input_sources(program, files, seed);
-  const PlannedTasks tasks = whole_tasks(compiled);
-  const auto in_place = [&](const StoredRelation& input) {
-    return is_in_place(prepared.files, input.name, input.dtype);
-  };
-  check_memory(tasks, layouts_of(inputs), in_place, memory_option);
-  std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
-  std::vector<AtomicFile> room = room_for(written, outputs);
-  const Job alone;
-  std::optional<StateFile> saved;
-  if (arguments.steps.save) saved.emplace(*arguments.steps.save, tasks, alone);
-  const std::size_t threads = parse_threads(arguments.threads);
-  KeptStates states(tasks, alone, std::nullopt);
-  if (loaded) {
-    states.begin(tasks, loaded->sources(), loaded->steps_done);
-  } else if (!tasks.states.empty()) {
-    begin_states(compiled, inputs, scalars, threads, states);
-  }
-  Session session(tasks, {threads, {}, {}});
-  const PlanRunReport report = session.step(inputs, writers_to(outputs, tasks.graph), scalars,
-                                            {times_of(arguments), &states, progress_listener(arguments.progress)});
-  const std::optional<std::int64_t> peak_bytes = arguments.json ? peak_resident_bytes() : std::nullopt;
-  write_all(written, outputs, std::move(room), saved, states);
-  std::map<std::string, Summary> summaries;
-  if (arguments.json || written.empty()) {
-    for (const TaskOutput& output : said_outputs(tasks))
-      summaries.emplace(output.name, summarize(outputs.at(output.name)));
-  }
-  if (arguments.json) {
-    WholeRun run{tasks, report, summaries, layouts_of(inputs), peak_bytes, {}};
-    for (const auto& [name, file] : files) run.sources[name] = file.name;
-    print(run_json(compiled, run) + "\n");
-    return;
-  }
-  print_results(written, summaries, tasks);
-  print_steps(report, tasks, states, arguments.steps.save);
-}
-
-bool is_by_plan(const ExecutionArguments& arguments, const Prepared& prepared, const Job& job) {
-  return std::holds_alternative<ParsedTra>(prepared.program) || job.is_started || arguments.planner ||
-         arguments.analyze || arguments.spill || arguments.trace || arguments.html || arguments.plan.any();
-}
-
 /// All that can be said of them without a program.
 void check_options(const ExecutionArguments& arguments) {
   parse_timeout(arguments.timeout);
   times_of(arguments);
-  parse_threads(arguments.threads);
   progress_listener(arguments.progress);
-  check_plan_options(arguments.plan, arguments.planner, arguments.spill);
-  if (arguments.planner && plans_relations(*arguments.planner)) refuse_vertex_options(arguments.plan, arguments.html);
+  check_plan_options(arguments.plan);
+  const std::optional<std::string>& planner = arguments.plan.planner;
+  if (planner && plans_relations(*planner)) refuse_vertex_options(arguments.plan, arguments.html);
 }
 
 /// What ranks have to be told alike. What stands in files is compared when it has been read.
@@ -207,34 +124,14 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
     check_outputs(prepared.outputs, arguments.steps.save, prepared.program);
   });
   if (job.ranks > 1) check_alike(job, facts_of(prepared));
-  if (!is_by_plan(arguments, prepared, job)) return run_here(arguments, prepared, source);
-  run_by_plan({.program = std::move(prepared.program),
-               .source = source,
-               .inputs = prepared.files,
-               .seed = prepared.seed,
-               .scalars = prepared.scalars,
-               .outputs = prepared.outputs,
-               .plan = arguments.plan,
-               .planner = arguments.planner,
-               .threads = threads_of(arguments.threads, job),
-               .spill = arguments.spill,
-               .trace = arguments.trace,
-               .html = arguments.html,
-               .steps = times_of(arguments),
-               .loaded = prepared.loaded,
-               .save = arguments.steps.save,
-               .progress = progress_listener(arguments.progress),
-               .explain = arguments.explain,
-               .analyze = arguments.analyze,
-               .json = arguments.json},
-              job);
+  run_program(arguments, std::move(prepared), source, job);
 }
 
 }  // namespace
 
-InflateFolder inflate_folder(const PlanArguments& plan, const std::optional<std::string>& spill) {
-  if (!limit_of(plan)) return std::nullopt;
-  return spill.value_or(temporary_folder());
+std::size_t times_of(const ExecutionArguments& arguments) {
+  if (arguments.steps.steps) return static_cast<std::size_t>(parse_times("--steps", *arguments.steps.steps));
+  return arguments.repeats ? static_cast<std::size_t>(parse_times("--repeat", *arguments.repeats)) : 1;
 }
 
 void end_all(std::exception_ptr error, const Job& job) {
@@ -244,13 +141,13 @@ void end_all(std::exception_ptr error, const Job& job) {
 }
 
 void add_execution_options(CLI::App& command, ExecutionArguments& arguments) {
-  command.add_option("--threads", arguments.threads,
+  command.add_option("--threads", arguments.plan.threads,
                      "N: compute on N threads; without it, on all cores this process may use");
   add_plan_options(command, arguments.plan);
-  command.add_option("--planner", arguments.planner,
+  command.add_option("--planner", arguments.plan.planner,
                      "how to plan (default eindecomp, of .tra programs table-1; see einrel list planners)");
   command.add_option(
-      "--spill", arguments.spill,
+      "--spill", arguments.plan.spill,
       "FOLDER: with --memory, where chunks go that it has no room for, and decompressed inputs (default: the "
       "system's temporary folder)");
   command.add_option("--repeat", arguments.repeats,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/source.h"
@@ -12,8 +13,8 @@
 #include "engine/saved_states.h"
 #include "exec/starpu/job.h"
 #include "plan_arguments.h"
-#include "planned_run.h"
 #include "program_input.h"
+#include "tensor/tensor_file.h"
 
 namespace einrel::cli {
 
@@ -30,10 +31,7 @@ struct StepArguments {
 
 /// How something is to be computed and shown, as given: the same for a program and for one einsum.
 struct ExecutionArguments {
-  std::string threads;
   PlanArguments plan;
-  std::optional<std::string> planner;
-  std::optional<std::string> spill;
   std::optional<std::string> trace;
   std::optional<std::string> html;
   std::optional<std::string> repeats;
@@ -46,15 +44,14 @@ struct ExecutionArguments {
   std::string progress = "auto";
 };
 
-/// Where inputs are decompressed: under a limit of memory on disk, in the folder of --spill, where chunks go that it
-/// has no room for.
-InflateFolder inflate_folder(const PlanArguments& plan, const std::optional<std::string>& spill);
-
 /// What fails on one rank while others compute: says so and ends them all.
 void end_all(std::exception_ptr error, const Job& job);
 
 /// Adds --threads to --progress.
 void add_execution_options(CLI::App& command, ExecutionArguments& arguments);
+
+/// Outputs and the files that they are to be written to, as given.
+using OutputFiles = std::vector<std::pair<std::string, FileRef>>;
 
 /// What is computed and what it runs on, all checked.
 struct Prepared {
@@ -81,7 +78,10 @@ struct Execution {
 void run_in_job(const CLI::App& command, const std::string& timeout, const std::function<void()>& check,
                 const std::function<void(const Job&)>& action);
 
-/// Computes, by a plan where an option or a job asks for one, writes outputs and prints. Options that are wrong are
+/// How often all is computed. Throws UserError for what is no number.
+std::size_t times_of(const ExecutionArguments& arguments);
+
+/// Computes, writes outputs and prints. Options that are wrong are
 /// said before anything is read, and outputs that could not be written before anything is computed. Throws as the
 /// parts do.
 void execute(const ExecutionArguments& arguments, const Execution& execution);

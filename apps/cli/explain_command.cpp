@@ -65,7 +65,7 @@ void check_options(const ProgramArguments& arguments) {
 
 void check_options(const ExplainArguments& arguments) {
   check_options(static_cast<const ProgramArguments&>(arguments));
-  request_of(arguments.plan);
+  plan_request(request_of(arguments.plan, {}));
   for (const std::vector<std::string>& names : {arguments.planners, arguments.difference}) {
     for (const std::string& name : names) check_planner(name);
   }
@@ -100,7 +100,7 @@ void refuse_extents(const ProgramArguments& arguments) {
 void explain_tra(const ExplainArguments& arguments) {
   refuse_plan_options(arguments);
   refuse_extents(arguments);
-  const std::int64_t sites = sites_of(arguments.plan);
+  const std::int64_t sites = plan_request(request_of(arguments.plan, {})).sites;
   const bool search = wants_search(arguments.planners);
   const SourceText source = read_program(arguments.program);
   ParsedTra parsed = parse_tra(source);
@@ -114,8 +114,8 @@ void explain_tra(const ExplainArguments& arguments) {
 /// What the TRA and the IA say of a program, without a plan of its vertices.
 void explain_relations(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
   refuse_plan_options(arguments);
-  const AlgebraFacts facts =
-      facts_of(plan_algebra(compiled, sites_of(arguments.plan), wants_search(arguments.planners)));
+  const std::int64_t sites = plan_request(request_of(arguments.plan, {})).sites;
+  const AlgebraFacts facts = facts_of(plan_algebra(compiled, sites, wants_search(arguments.planners)));
   if (arguments.json)
     print(fmt::format("{}\n", explain_json(compiled, facts)));
   else
@@ -128,8 +128,9 @@ void explain_plans(const ExplainArguments& arguments, Compiled compiled, const S
   if (planners.empty() && !arguments.plan.plan_file) planners = {default_planner};
   if (arguments.json && !arguments.difference.empty())
     throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
-  std::optional<Plan> given = plan_from_file(arguments.plan, compiled);
-  const PlanRequest request = request_of(arguments.plan, given ? std::optional(given->sites) : std::nullopt);
+  const RunRequest asked = request_of(arguments.plan, {});
+  std::optional<Plan> given = given_plan(asked, compiled);
+  const PlanRequest request = plan_request(asked, given ? std::optional(given->sites) : std::nullopt);
   if (!given && arguments.plan.memory) {
     if (std::optional<Compiled> recomputed = recomputed_on_sites(compiled, request)) compiled = *std::move(recomputed);
   }
@@ -164,10 +165,11 @@ void explain_program(const ExplainArguments& arguments) {
   const Compiled compiled =
       compile(arguments.program, require_graph(checked, source, std::nullopt), {}, checked.initial);
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
-  PlanArguments without_sites = arguments.plan;
-  without_sites.sites.reset();
+  RunRequest asked = request_of(arguments.plan, {});
+  const bool is_on_one = plan_request(asked).sites == 1;
+  asked.sites.reset();
   const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.html &&
-                     !arguments.algebra && !without_sites.any() && sites_of(arguments.plan) == 1;
+                     !arguments.algebra && is_on_one && !asks_for_plan(asked, {});
   if (plain && !arguments.json) return print(explain_text(compiled, source, detail_of(arguments)));
   return relations || plain ? explain_relations(arguments, compiled, source)
                             : explain_plans(arguments, compiled, source);

@@ -10,17 +10,11 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/unnamed_file.h"
-#include "engine/plan_file.h"
-#include "machine/machines.h"
-#include "plan/default_planner.h"
+#include "plan/planner.h"
 #include "plan/planners/schemes.h"
 
 namespace einrel::cli {
 namespace {
-
-Machine machine_of(const PlanArguments& arguments, std::optional<std::int64_t> sites) {
-  return arguments.machine ? einrel::machine_of(*arguments.machine, sites) : default_machine(sites);
-}
 
 CostKind parse_cost(const std::string& given) {
   std::vector<std::string> names;
@@ -32,8 +26,6 @@ CostKind parse_cost(const std::string& given) {
 }
 
 }  // namespace
-
-bool plans_relations(const std::string& planner) { return planner == "table-1" || planner == "ia-rules"; }
 
 bool wants_search(const std::vector<std::string>& planners) {
   if (planners.empty()) return false;
@@ -92,70 +84,38 @@ void add_plan_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--batch", arguments.batch, "LABEL: what planner data cuts")->allow_extra_args(false);
 }
 
-std::int64_t sites_of(const PlanArguments& arguments) {
-  return arguments.sites ? parse_sites(*arguments.sites) : machine_of(arguments, std::nullopt).sites;
-}
-
-std::optional<std::int64_t> limit_of(const PlanArguments& arguments) {
-  return arguments.memory ? parse_memory(*arguments.memory) : std::nullopt;
-}
-
-PlanRequest request_of(const PlanArguments& arguments, std::optional<std::int64_t> decided) {
-  PlanRequest request;
-  request.sites = decided ? *decided : sites_of(arguments);
-  request.machine = machine_of(arguments, request.sites);
-  request.cost = parse_cost(arguments.cost.value_or("seconds"));
+RunRequest request_of(const PlanArguments& arguments, const Job& job) {
+  RunRequest request;
+  request.planner = arguments.planner;
+  if (arguments.sites) request.sites = parse_sites(*arguments.sites);
+  if (arguments.cost) request.cost = parse_cost(*arguments.cost);
+  request.machine = arguments.machine;
+  if (arguments.memory) request.memory = MemoryLimit{parse_memory(*arguments.memory)};
   request.batch = arguments.batch;
-  if (arguments.memory) {
-    request.memory = limit_of(arguments);
-  } else if (arguments.machine) {  // somebody chose it
-    request.memory = request.machine.memory;
-  }
+  if (arguments.plan_file) request.given = PlanFile{*arguments.plan_file};
+  request.spill = arguments.spill;
+  request.threads = threads_of(arguments.threads, job);
   return request;
 }
 
-void check_plan_options(const PlanArguments& arguments, const std::optional<std::string>& planner,
-                        const std::optional<std::string>& spill) {
-  request_of(arguments);
-  if (planner) check_planner(*planner);
-  if (arguments.plan_file && (planner || arguments.cost || arguments.batch))
+void check_plan_options(const PlanArguments& arguments) {
+  const RunRequest request = request_of(arguments, {});
+  plan_request(request);
+  if (request.planner) check_planner(*request.planner);
+  if (request.given && (request.planner || request.cost || request.batch))
     throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
-  if (spill && !limit_of(arguments)) {
+  if (request.spill && !inflate_folder(arguments)) {
     throw UserError(
         fmt::format("--spill needs --memory SIZE: without a limit nothing goes to disk, and compressed files are "
                     "decompressed into memory\n  help: add --memory, how much may stay there, or leave out --spill {}",
-                    printable(*spill)));
+                    printable(*request.spill)));
   }
-  if (spill) const UnnamedFile can_be_made(*spill);
+  if (request.spill) const UnnamedFile can_be_made(*request.spill);
 }
 
-std::optional<Plan> plan_from_file(const PlanArguments& arguments, const Compiled& compiled) {
-  if (!arguments.plan_file) return std::nullopt;
-  Plan plan = read_plan(*arguments.plan_file, compiled);
-  if (arguments.sites && sites_of(arguments) != plan.sites) {
-    throw UserError(fmt::format("--sites {}, but {} is a plan for {}", sites_of(arguments),
-                                printable(*arguments.plan_file), plan.sites));
-  }
-  return plan;
-}
-
-std::optional<std::int64_t> limit_of(const PlanArguments& arguments, const PlanRequest& request, const Job& job) {
-  return arguments.memory || job.is_started ? request.memory : std::nullopt;
-}
-
-RunRequest run_request(const PlanArguments& arguments, const std::optional<std::string>& planner,
-                       const Compiled& compiled, const Job& job) {
-  std::optional<Plan> given = plan_from_file(arguments, compiled);
-  std::optional<std::int64_t> decided;
-  if (given) {
-    decided = given->sites;
-  } else if (!arguments.sites && job.is_started) {
-    decided = job.ranks;
-  }
-  RunRequest request{
-      .plan = request_of(arguments, decided), .planner = planner.value_or(default_planner), .given = std::move(given)};
-  request.plan.memory = limit_of(arguments, request.plan, job);
-  return request;
+InflateFolder inflate_folder(const PlanArguments& arguments) {
+  if (!arguments.memory || !parse_memory(*arguments.memory)) return std::nullopt;
+  return arguments.spill.value_or(temporary_folder());
 }
 
 }  // namespace einrel::cli

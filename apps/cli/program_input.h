@@ -4,28 +4,21 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/source.h"
 #include "einsum/check.h"
 #include "einsum/ein_graph.h"
-#include "engine/compile.h"
-#include "engine/kernels.h"
-#include "engine/planned_tasks.h"
+#include "engine/choose_plan.h"
 #include "exec/starpu/job.h"
 #include "exec/task_graph.h"
 #include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
-#include "tra/text/parse.h"
 
 namespace einrel::cli {
 
 /// Whether a path names a program in the tensor relational algebra instead of the language: it ends with .tra.
 bool is_tra(const std::string& path);
-
-/// What a command computes: a program in the language, compiled, or one in the algebra.
-using AnyProgram = std::variant<Compiled, ParsedTra>;
 
 /// An input that a program needs.
 struct ProgramInput {

@@ -44,7 +44,7 @@ OutputFiles parse_outputs(const std::vector<std::string>& given) {
 void check_tra_options(const RunArguments& arguments) {
   if (!arguments.dims.empty()) throw UserError("--dim is for .ein programs; a .tra program says its extents itself");
   refuse_vertex_options(arguments.execution.plan, arguments.execution.html);
-  if (arguments.execution.planner) wants_search({*arguments.execution.planner});
+  if (arguments.execution.plan.planner) wants_search({*arguments.execution.plan.planner});
 }
 
 void check_options(const RunArguments& arguments) {
@@ -71,8 +71,7 @@ void read_ein(const RunArguments& arguments, const SourceText& source, const std
   Compiled compiled =
       compile(arguments.program, require_graph(checked, source, prepared.seed), wanted, checked.initial);
   if (const std::optional<std::string>& file = arguments.execution.steps.load) {
-    prepared.loaded =
-        load_states(compiled.graph, *file, inflate_folder(arguments.execution.plan, arguments.execution.spill));
+    prepared.loaded = load_states(compiled.graph, *file, inflate_folder(arguments.execution.plan));
     prepared.paths.push_back(*file);
     compiled.initial.reset();
   }
@@ -91,8 +90,7 @@ void read_tra(const RunArguments& arguments, const SourceText& source, const std
 
 Prepared prepare(const RunArguments& arguments, const SourceText& source) {
   Prepared prepared;
-  prepared.files =
-      open_inputs(arguments.inputs, source, inflate_folder(arguments.execution.plan, arguments.execution.spill));
+  prepared.files = open_inputs(arguments.inputs, source, inflate_folder(arguments.execution.plan));
   prepared.paths = paths_of(arguments.inputs);
   if (arguments.program != "-") prepared.paths.push_back(arguments.program);
   prepared.outputs = parse_outputs(arguments.outputs);

@@ -44,10 +44,7 @@ struct TrainArguments {
   std::optional<std::string> log;
   std::optional<std::string> local_steps;
   std::vector<std::string> subnets;
-  std::string threads;
   PlanArguments plan;
-  std::optional<std::string> planner;
-  std::optional<std::string> spill;
   std::string timeout = default_timeout;
   std::string progress = "auto";
   bool json = false;
@@ -67,7 +64,7 @@ std::optional<LocalTraining> parse_local(const TrainArguments& arguments, const 
     return std::nullopt;
   }
   const PlanArguments& plan = arguments.plan;
-  if (arguments.planner || plan.cost || plan.machine || plan.memory || plan.plan_file)
+  if (plan.planner || plan.cost || plan.machine || plan.memory || plan.plan_file)
     throw UserError(
         "with --local-steps every site runs the program whole; leave out --planner, --cost, --machine, --memory and "
         "--plan");
@@ -80,16 +77,6 @@ std::optional<LocalTraining> parse_local(const TrainArguments& arguments, const 
                        parse_names("--subnets", arguments.subnets), sites};
 }
 
-/// How the program for a batch is to run.
-RunRequest run_of(const TrainArguments& arguments, const std::string& batch, const Compiled& compiled, const Job& job) {
-  PlanArguments plan = arguments.plan;
-  if (!plan.plan_file) plan.batch = batch;
-  RunRequest run = run_request(plan, arguments.planner, compiled, job);
-  run.threads = threads_of(arguments.threads, job);
-  run.may_spill = arguments.spill.has_value();
-  return run;
-}
-
 TrainRequest request_of(const TrainArguments& arguments, SourceText source, const Job& job) {
   TrainRequest request{std::move(source)};
   const std::vector<std::pair<std::string, std::string>> batch = parse_assignments("--batch", {arguments.batch});
@@ -99,7 +86,7 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   if (request.dims.count(request.batch_label) != 0)
     throw UserError(fmt::format("--dim {0}=...: --batch {0}=N gives the extent of '{0}'", request.batch_label));
   request.scalars = parse_scalars(arguments.scalars);
-  request.inflate = inflate_folder(arguments.plan, arguments.spill);
+  request.inflate = inflate_folder(arguments.plan);
   request.feeds = parse_feeds("--feed", arguments.feeds);
   request.test = parse_feeds("--test", arguments.test);
   if (arguments.header) request.header = parse_yes("--header", *arguments.header);
@@ -130,12 +117,8 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   request.resume = arguments.resume;
   request.log = arguments.log;
   request.local = parse_local(arguments, job);
-  request.threads = threads_of(arguments.threads, job);
-  request.spill = arguments.spill;
-  if (!request.local && (job.is_started || arguments.planner || arguments.plan.any()))
-    request.plan = [&arguments, label = request.batch_label, &job](const Compiled& compiled) {
-      return run_of(arguments, label, compiled, job);
-    };
+  request.run = request_of(arguments.plan, job);
+  if (request.local) request.run = {.threads = request.run.threads};
   return request;
 }
 
@@ -247,11 +230,11 @@ void add_options(CLI::App& command, TrainArguments& arguments) {
                      "J: each site trains on its own, and what they learnt is averaged every J steps");
   command.add_option("--subnets", arguments.subnets,
                      "LABEL,...: with --local-steps, labels whose extents are divided among the sites");
-  command.add_option("--threads", arguments.threads,
+  command.add_option("--threads", arguments.plan.threads,
                      "N: compute on N threads; without it, on all cores this process may use");
   add_machine_options(command, arguments.plan);
-  command.add_option("--planner", arguments.planner, "how to plan (default eindecomp; see einrel list planners)");
-  command.add_option("--spill", arguments.spill,
+  command.add_option("--planner", arguments.plan.planner, "how to plan (default eindecomp; see einrel list planners)");
+  command.add_option("--spill", arguments.plan.spill,
                      "FOLDER: with --memory, where chunks go that it has no room for, and decompressed files "
                      "(default: the system's temporary folder)");
   command.add_option("--timeout", arguments.timeout,
@@ -270,10 +253,10 @@ void add_train_command(CLI::App& app) {
     run_in_job(
         *command, arguments->timeout,
         [&] {
-          check_plan_options(arguments->plan, arguments->planner, arguments->spill);
-          if (arguments->planner && plans_relations(*arguments->planner))
-            throw UserError(fmt::format("--planner {}: it does not keep states; use another one", *arguments->planner));
-          parse_threads(arguments->threads);
+          check_plan_options(arguments->plan);
+          const std::optional<std::string>& planner = arguments->plan.planner;
+          if (planner && plans_relations(*planner))
+            throw UserError(fmt::format("--planner {}: it does not keep states; use another one", *planner));
         },
         [&](const Job& job) { train_on(job, *arguments); });
   });

@@ -67,7 +67,7 @@ class EinrelWorker {
       write_tensors({{{folder + "/" + input.name + ".npy", ""}, inputs.back()}});
     }
     const Vertex& output = graph[graph.outputs.front()];
-    const auto compute = [session = std::make_shared<Session>(tasks_, PlanResources{threads_, {}, {}}), inputs] {
+    const auto compute = [session = std::make_shared<Session>(tasks_, RunResources{threads_, {}, {}}), inputs] {
       return session->run(inputs, {}).front();
     };
     timed_.emplace(compute, [&](const Tensor& result) {

@@ -21,7 +21,7 @@ struct Plans {
 };
 
 Plans plans_for(const Compiled& compiled, const SourceText& source, const ExplainOptions& options) {
-  const PlanRequest request = request_of({options.sites, options.cost, options.machine, options.memory});
+  const PlanRequest request = plan_request(request_of(options));
   std::vector<std::string> planners = options.planners;
   if (planners.empty()) planners = {default_planner};
   for (const std::string& planner : planners) check_planner(planner);

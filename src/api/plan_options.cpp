@@ -7,7 +7,7 @@
 
 #include "ia/from_tra.h"
 #include "kernel/workers.h"
-#include "machine/machines.h"
+#include "plan/planner.h"
 
 namespace einrel::api {
 namespace {
@@ -22,18 +22,49 @@ CostKind inside(Cost cost) {
   throw UserError("a cost that there is not: see einrel::Cost");
 }
 
-}  // namespace
-
-PlanRequest request_of(const PlanOptions& options) {
+/// Those that runs and explanations have alike.
+template <class Options>
+RunRequest plan_of(const Options& options) {
   if (options.sites && (*options.sites < 1 || *options.sites > most_sites))
     throw UserError(fmt::format("{} sites: plans are made for 1 to {}", *options.sites, most_sites));
   if (options.memory && *options.memory < 1)
     throw UserError(fmt::format("a limit of {} bytes of memory: nothing fits there", *options.memory));
-  const Machine machine =
-      options.machine ? machine_of(*options.machine, options.sites) : default_machine(options.sites);
-  const std::optional<std::int64_t> own = options.machine ? std::optional(machine.memory) : std::nullopt;
-  return {options.sites.value_or(machine.sites), machine, inside(options.cost.value_or(Cost::seconds)), std::nullopt,
-          options.memory ? options.memory : own};
+  RunRequest request;
+  request.sites = options.sites;
+  if (options.cost) request.cost = inside(*options.cost);
+  request.machine = options.machine;
+  if (options.memory) request.memory = MemoryLimit{*options.memory};
+  return request;
+}
+
+void check_alone(const RunOptions& options, const Job& job) {
+  if (options.spill && !options.memory)
+    throw UserError(
+        "the option 'spill' needs the option 'memory', how much may stay in memory: without a limit nothing goes to "
+        "disk");
+  if (options.plan && (options.sites || options.planner || options.cost || options.machine))
+    throw UserError("the option 'plan' is a plan already: leave out sites, planner, cost and machine");
+  if (job.ranks > 1 && options.sites && *options.sites != job.ranks) {
+    throw UserError(
+        fmt::format("{} sites, but each of the {} ranks is one: leave out the option 'sites', or start as "
+                    "many ranks",
+                    *options.sites, job.ranks));
+  }
+}
+
+}  // namespace
+
+RunRequest request_of(const ExplainOptions& options) { return plan_of(options); }
+
+RunRequest request_of(const RunOptions& options, const Job& job) {
+  check_alone(options, job);
+  RunRequest request = plan_of(options);
+  if (options.planner) check_planner(*options.planner);
+  request.planner = options.planner;
+  if (options.plan) request.given = PlanText{*options.plan, "the option 'plan'"};
+  if (options.spill) request.spill = options.spill->string();
+  request.threads = threads_of(options.threads, job);
+  return request;
 }
 
 void check_planner(const std::string& name) {
@@ -44,10 +75,10 @@ void check_planner(const std::string& name) {
   planner_named(name);
 }
 
-std::size_t threads_of(std::optional<std::size_t> given, std::optional<double> share) {
+std::size_t threads_of(std::optional<std::size_t> given, const Job& job) {
   static const std::size_t cores = std::min(available_cores(), most_threads);  // asking takes as long as a small run
   constexpr double rounding = 1e-6;                                            // of thirds that make a whole
-  if (!given && share) return std::clamp<std::size_t>(static_cast<std::size_t>(*share + rounding), 1, cores);
+  if (!given && job.ranks > 1) return std::clamp<std::size_t>(static_cast<std::size_t>(job.cores + rounding), 1, cores);
   if (!given) return cores;
   if (*given < 1 || *given > most_threads)
     throw UserError(fmt::format("{} threads: a run takes 1 to {}", *given, most_threads));

@@ -7,26 +7,23 @@
 #include <optional>
 #include <string>
 
-#include "plan/planner.h"
+#include "engine/run_request.h"
+#include "exec/starpu/job.h"
 
 namespace einrel::api {
 
-/// What options say of plans, for both that run and those that are explained.
-struct PlanOptions {
-  std::optional<std::int64_t> sites;
-  std::optional<Cost> cost;
-  std::optional<std::string> machine;
-  std::optional<std::int64_t> memory;
-};
+/// What options say of plans, of those that are explained. Throws UserError for numbers that make no sense.
+RunRequest request_of(const ExplainOptions& options);
 
-/// Throws UserError for numbers that make no sense and a machine that there is not.
-PlanRequest request_of(const PlanOptions& options);
+/// The same of those that run, and how. Throws UserError for options that contradict each other, or the ranks, and a
+/// planner that there is not.
+RunRequest request_of(const RunOptions& options, const Job& job);
 
 /// Throws UserError, naming the nearest, when there is no planner of vertices of this name.
 void check_planner(const std::string& name);
 
-/// All cores of this process, or as many as its share of them is, unless a number is given. Throws UserError for one
-/// that makes no sense.
-std::size_t threads_of(std::optional<std::size_t> given, std::optional<double> share = {});
+/// All cores of this process, or as many as its share of them is in a job, unless a number is given. Throws UserError
+/// for one that makes no sense.
+std::size_t threads_of(std::optional<std::size_t> given, const Job& job);
 
 }  // namespace einrel::api

@@ -19,7 +19,7 @@ std::vector<PlannerInfo> planners() {
 std::string calibrate(std::optional<std::size_t> threads, const std::optional<Ranks>& ranks) {
   return at_border([&] {
     const Job& job = RanksAccess::job(ranks);
-    const std::size_t own = threads_of(threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
+    const std::size_t own = threads_of(threads, job);
     std::string text;
     on_all_ranks(
         job,

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <mutex>
+#include <tuple>
 
 #include "api/input_data.h"
 #include "api/plan_options.h"
@@ -31,22 +31,18 @@ InputSources sources_of_run(const Run& run) {
   return sources;
 }
 
-bool has_state(const Run& run) { return !run.version.compiled().graph.steps.states.empty(); }
-
-/// Gives states the values that they are to go on from, else those that `compute` does.
-void begin(const PlannedTasks& tasks, const std::optional<State>& given, KeptStates& states,
-           const std::function<void()>& compute) {
-  if (!given) return compute();
+/// Gives states the values that they are to go on from.
+void begin(const PlannedTasks& tasks, const State& given, KeptStates& states) {
   InputSources values;
-  for (const auto& [name, tensor] : given->tensors) {
+  for (const auto& [name, tensor] : given.tensors) {
     const auto is_it = [&, &called = name](const TaskState& state) { return state.type.name == called; };
     if (std::none_of(tasks.states.begin(), tasks.states.end(), is_it))
       throw UserError(fmt::format("the option 'state': the program has no state '{}'", printable(name)));
     values[name] = TensorAccess::inside(tensor);
   }
-  if (given->steps_done < 0)
-    throw UserError(fmt::format("the option 'state': {} steps cannot have been done", given->steps_done));
-  states.begin(tasks, values, given->steps_done);
+  if (given.steps_done < 0)
+    throw UserError(fmt::format("the option 'state': {} steps cannot have been done", given.steps_done));
+  states.begin(tasks, values, given.steps_done);
 }
 
 /// Of a run in steps.
@@ -66,114 +62,105 @@ std::vector<einrel::Tensor> whole_states(const PlannedTasks& tasks, const KeptSt
   return whole;
 }
 
-/// The steps of a program with state, each tensor whole, on all threads.
-RunResult run_whole_steps(const Run& run, const RunOptions& options, std::size_t threads) {
-  RunResult result;
-  result.report.predicted_peak = run.version.peak_bytes(memory_option);
-  const PlannedTasks& tasks = run.version.whole();
-  const InputSources sources = sources_of_run(run);
-  KeptStates states(tasks, {}, std::nullopt);
-  begin(tasks, options.state, states,
-        [&] { begin_states(run.version.compiled(), sources, run.scalars, threads, states); });
-  std::map<std::string, einrel::Tensor> outputs = output_tensors(tasks.graph);
-  const PlanRunReport measured = run.version.step(sources, writers_to(outputs, tasks.graph), run.scalars,
-                                                  {options.steps.value_or(1), &states, {}, options.stop}, threads);
-  result.report.seconds = measured.seconds;
-  result.report.bytes_moved_to = {0};
-  add_results(tasks, outputs, whole_states(tasks, states), states.steps_done(), result);
-  return result;
-}
-
 /// Of what is made piece by piece, all of it.
 einrel::Tensor elements_of(const Input& input) {
   const auto* const there = std::get_if<einrel::Tensor>(&InputAccess::source(input));
   return there != nullptr ? *there : TensorAccess::inside(input.tensor());
 }
 
-/// Each tensor whole, on all threads.
-RunResult run_whole(const Run& run, std::size_t threads, const std::stop_token& stop) {
-  RunResult result;
-  result.report.predicted_peak = run.version.peak_bytes(memory_option);
-  const TaskGraph& whole = run.version.whole().graph;
-  std::vector<einrel::Tensor> inputs;
-  for (const StoredRelation& input : whole.inputs) inputs.push_back(elements_of(run.inputs.at(input.name)));
-  const auto start = std::chrono::steady_clock::now();
-  const std::vector<einrel::Tensor> outputs = run.version.run(inputs, run.scalars, threads, stop);
-  result.report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  result.report.bytes_moved_to = {0};
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    result.outputs.insert({whole.outputs[i].name, TensorAccess::outside(outputs[i])});
-  return result;
-}
-
-/// A run by a plan, in this process or on the ranks of a job: on all of them.
-class PlannedRun {
+/// A run in this process or on the ranks of a job: on all of them.
+class VersionRun {
  public:
-  PlannedRun(const Run& run, const RunOptions& options, std::size_t threads, const Job& job)
-      : run_(run), options_(options), threads_(threads), job_(job), inputs_(sources_of_run(run)) {}
+  VersionRun(const Run& run, const RunOptions& options, const RunRequest& asked, const Job& job)
+      : run_(run), options_(options), asked_(asked), job_(job) {}
 
   RunResult operator()() {
-    together(job_, [&] { choose(); });
-    const ChosenPlan& chosen = planned_->chosen;
-    const PlannedTasks& tasks = chosen.tasks;
-    std::map<std::string, einrel::Tensor> outputs = output_tensors(tasks.graph);
-    const PlanResources resources = resources_of(chosen, asked_.spill, ending(job_));
-    KeptStates states(tasks, job_, chosen.limit ? std::optional(resources.spill.folder) : std::nullopt);
-    if (has_state(run_)) begin(tasks, options_.state, states, [&] { compute_states(resources, states); });
-    const PlanRunReport measured = planned_->session.step(inputs_, writers_to(outputs, tasks.graph), run_.scalars,
-                                                          {options_.steps.value_or(1), &states, {}, options_.stop});
+    if (job_.ranks == 1) {
+      choose();
+    } else {
+      together(job_, [&] { choose(); });
+    }
+    return version_->is_direct() && (are_there() || version_->chosen().tasks.graph.sites == 1) ? directly()
+                                                                                               : in_steps();
+  }
+
+ private:
+  /// Whether no input is made piece by piece.
+  bool are_there() const {
+    return std::all_of(run_.inputs.begin(), run_.inputs.end(), [](const auto& input) {
+      return std::holds_alternative<einrel::Tensor>(InputAccess::source(input.second));
+    });
+  }
+
+  void choose() {
+    const auto in_place = [this](const StoredRelation& input) {
+      const auto given = run_.inputs.find(input.name);  // states are none
+      return given == run_.inputs.end() || std::holds_alternative<einrel::Tensor>(InputAccess::source(given->second));
+    };
+    const auto check = [&](const Chosen& chosen) {
+      if (job_.ranks == 1) check_room(run_.version.compiled().name, chosen, {}, in_place, memory_option);
+    };
+    std::tie(version_, is_new_) = run_.version.chosen(asked_, run_.source, job_, check);
+  }
+
+  RunResult directly() {
+    const TaskGraph& graph = version_->chosen().tasks.graph;
+    std::vector<einrel::Tensor> inputs;
+    inputs.reserve(graph.inputs.size());
+    for (const StoredRelation& input : graph.inputs) inputs.push_back(elements_of(run_.inputs.at(input.name)));
+    const auto start = std::chrono::steady_clock::now();
+    const std::vector<einrel::Tensor> outputs = version_->run(inputs, run_.scalars, options_.stop);
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     RunResult result;
-    result.report = report(measured);
+    result.report = report({seconds, 0, 0, version_->chosen().tasks.traffic.received});
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      result.outputs.insert({graph.outputs[i].name, TensorAccess::outside(outputs[i])});
+    return result;
+  }
+
+  RunResult in_steps() {
+    const Chosen& chosen = version_->chosen();
+    const PlannedTasks& tasks = chosen.tasks;
+    const InputSources inputs = sources_of_run(run_);
+    std::map<std::string, einrel::Tensor> outputs = output_tensors(tasks.graph);
+    KeptStates states(tasks, job_, states_folder(chosen.memory));
+    if (options_.state) {
+      begin(tasks, *options_.state, states);
+    } else if (!tasks.states.empty()) {
+      begin_states(run_.version.compiled(), chosen, asked_, run_.source, job_, inputs, run_.scalars, states);
+    }
+    const PlanRunReport measured = version_->step(inputs, writers_to(outputs, tasks.graph), run_.scalars,
+                                                  {options_.steps.value_or(1), &states, {}, options_.stop});
+    RunResult result;
+    result.report = report(from_rank_0(
+        job_, {measured.seconds, measured.spilled, measured.read_back, measured.received}));  // as only that one knows
     share_outputs(job_, tasks, outputs);
     add_results(tasks, outputs, job_.ranks == 1 ? whole_states(tasks, states) : shared_states(job_, tasks, states),
                 states.steps_done(), result);
     return result;
   }
 
- private:
-  void choose() {
-    asked_ = asked_for(options_, threads_, job_);
-    const auto [planned, is_new] = run_.version.planned(asked_, run_.source, job_);
-    planned_ = &planned;
-    is_new_ = is_new;
-    if (job_.ranks > 1) return;
-    const auto is_there = [&](const StoredRelation& input) {
-      const auto given = inputs_.find(input.name);  // states are none
-      return given == inputs_.end() || std::holds_alternative<einrel::Tensor>(given->second);
-    };
-    check_room(run_.version.compiled().name, planned.chosen, is_there, memory_option);
-  }
-
-  void compute_states(const PlanResources& resources, KeptStates& states) const {
-    const ChosenPlan& chosen = planned_->chosen;
-    const Compiled& compiled = run_.version.compiled();
-    begin_states(compiled, chosen, request_of(asked_, compiled), run_.source, resources, job_, inputs_, run_.scalars,
-                 states);
-  }
-
-  RunReport report(const PlanRunReport& measured) const {
-    const PlanReport& plan = planned_->chosen.plan;
-    const PlanFigures figures = from_rank_0(
-        job_, {measured.seconds, measured.spilled, measured.read_back, measured.received});  // as only that one knows
-    RunReport report{.seconds = figures.seconds,
-                     .planner = plan.plan.planner,
-                     .sites = plan.plan.sites,
-                     .plan_seconds = is_new_ ? plan.seconds : 0,
-                     .bytes_moved_to = figures.received,
-                     .predicted_peak = plan.peak.bytes,
-                     .spilled = figures.spilled,
-                     .read_back = figures.read_back};
+  RunReport report(const PlanFigures& figures) const {
+    RunReport report;
+    report.seconds = figures.seconds;
+    report.bytes_moved_to = figures.received;
+    report.predicted_peak = version_->predicted_peak();
+    report.spilled = figures.spilled;
+    report.read_back = figures.read_back;
     for (const std::int64_t bytes : report.bytes_moved_to) report.bytes_moved += bytes;
+    if (const auto* const by_plan = std::get_if<ByPlan>(&version_->chosen().how)) {
+      report.planner = by_plan->plan.plan.planner;
+      report.sites = by_plan->plan.plan.sites;
+      if (is_new_) report.plan_seconds = by_plan->plan.seconds;
+    }
     return report;
   }
 
   const Run& run_;
   const RunOptions& options_;
-  std::size_t threads_;
+  const RunRequest& asked_;
   const Job& job_;
-  InputSources inputs_;
-  PlannedAs asked_;
-  PlannedVersion* planned_ = nullptr;
+  std::shared_ptr<ChosenVersion> version_;
   bool is_new_ = false;
 };
 
@@ -197,31 +184,27 @@ std::vector<Fact> facts_of(const Run& run, const RunOptions& options) {
   return facts;
 }
 
-/// Chunk by chunk, as a plan says.
-RunResult run_planned(const Run& run, const RunOptions& options, std::size_t threads, const Job& job) {
-  static std::mutex one_at_a_time;  // as Session is, and StarPU in a process
-  const std::unique_lock lock(one_at_a_time);
-  RunResult result;
-  on_all_ranks(
-      job, [&] { return facts_of(run, options); }, [&] { result = PlannedRun(run, options, threads, job)(); });
-  return result;
-}
-
-void check(const RunOptions& options, bool has_state, const Job& job) {
+void check(const RunOptions& options, bool has_state) {
   if (!has_state && (options.steps || options.state))
     throw UserError("the options 'steps' and 'state' are for programs with state, which this one has not");
   if (options.steps && *options.steps < 1) throw UserError("the option 'steps' is 0: there is at least one");
-  check_plan_options(options, job);
 }
 
 }  // namespace
 
 RunResult run_version(const Run& run, const RunOptions& options) {
   const Job& job = RanksAccess::job(options.ranks);
-  const std::size_t threads = threads_of(options.threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
-  check(options, has_state(run), job);
-  if (is_planned(options, job)) return run_planned(run, options, threads, job);
-  return has_state(run) ? run_whole_steps(run, options, threads) : run_whole(run, threads, options.stop);
+  check(options, !run.version.compiled().graph.steps.states.empty());
+  const RunRequest asked = request_of(options, job);
+  static std::mutex one_at_a_time;  // as StarPU is in a process, which runs what has ranks or a limit
+  std::unique_lock lock(one_at_a_time, std::defer_lock);
+  if (job.ranks > 1 || options.memory) lock.lock();
+  VersionRun computed(run, options, asked, job);
+  if (job.ranks == 1) return computed();
+  RunResult result;
+  on_all_ranks(
+      job, [&] { return facts_of(run, options); }, [&] { result = computed(); });
+  return result;
 }
 
 std::optional<std::int64_t> peak_memory() { return peak_resident_bytes(); }

@@ -11,7 +11,6 @@
 #include "api/program_data.h"
 #include "api/ranks_data.h"
 #include "api/tensor_data.h"
-#include "api/versions.h"
 #include "base/digest.h"
 #include "base/ids.h"
 #include "base/unnamed_file.h"
@@ -62,7 +61,7 @@ void check(const TrainOptions& options) {
 }
 
 /// Those that `run` takes, too.
-RunOptions plan_options_of(const TrainOptions& options) {
+RunOptions run_options_of(const TrainOptions& options) {
   return {.threads = options.threads,
           .sites = options.sites,
           .planner = options.planner,
@@ -75,25 +74,18 @@ RunOptions plan_options_of(const TrainOptions& options) {
 
 /// How steps run together, or each site on its own.
 void add_sites(const TrainOptions& options, const Job& job, TrainRequest& request) {
-  const RunOptions run = plan_options_of(options);
-  check_plan_options(run, job);
-  request.threads = threads_of(options.threads, job.ranks > 1 ? std::optional(job.cores) : std::nullopt);
-  if (options.local_steps) {
-    if (options.planner || options.cost || options.machine || options.memory || options.plan)
-      throw UserError(
-          "the option 'local_steps' lets every site run the program whole: leave out planner, cost, machine, memory "
-          "and plan");
-    const std::int64_t sites = job.ranks > 1 ? job.ranks : options.sites.value_or(1);
-    if (sites < 1 || sites > most_sites) throw UserError(fmt::format("{} sites: there are 1 to {}", sites, most_sites));
-    request.local = LocalTraining{*options.local_steps, options.subnets, sites};
+  request.run = request_of(run_options_of(options), job);
+  if (!options.local_steps) {
+    if (options.memory) request.inflate = request.run.spill.value_or(temporary_folder());
     return;
   }
-  if (!is_planned(run, job)) return;
-  PlannedAs asked = asked_for(run, request.threads, job);
-  asked.plan.batch = options.batch_label;
-  request.spill = asked.spill;
-  request.plan = [asked](const Compiled& compiled) { return request_of(asked, compiled); };
-  if (options.memory) request.inflate = asked.spill.value_or(temporary_folder());
+  if (options.planner || options.cost || options.machine || options.memory || options.plan)
+    throw UserError(
+        "the option 'local_steps' lets every site run the program whole: leave out planner, cost, machine, memory "
+        "and plan");
+  const std::int64_t sites = job.ranks > 1 ? job.ranks : options.sites.value_or(1);
+  request.local = LocalTraining{*options.local_steps, options.subnets, sites};
+  request.run = {.threads = request.run.threads};
 }
 
 TrainRequest request_of(const Program& program, const std::map<std::string, Samples>& feeds,

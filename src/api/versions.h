@@ -13,7 +13,6 @@
 #include <span>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -23,76 +22,57 @@
 
 namespace einrel::api {
 
-/// What runs by a plan are asked for.
-struct PlannedAs {
-  PlanRequest plan;
-  std::string planner;
-  std::size_t threads = 1;
-  int ranks = 1;                     ///< of the job whose sites they are
-  std::optional<std::string> spill;  ///< a folder
-  std::optional<std::string> given;  ///< a plan, as JSON
-  bool operator==(const PlannedAs&) const = default;
+/// How a program runs that was asked to run so, and what runs it. Several threads may run it at a time, but by StarPU
+/// only one: each has a session of its own, which is kept for the next run.
+class ChosenVersion {
+ public:
+  ChosenVersion(RunRequest asked, Chosen chosen, Job job);
+
+  bool is_for(const RunRequest& asked, const Job& job) const { return asked == asked_ && job.ranks == job_.ranks; }
+  const Chosen& chosen() const { return chosen_; }
+  /// What a run needs at most: with its inputs, or of a site.
+  std::int64_t predicted_peak() const { return predicted_peak_; }
+  /// Where all inputs are tensors in memory, Session::run does it: in one process without a limit and states.
+  bool is_direct() const { return is_direct_; }
+
+  /// As Session::run and Session::step.
+  std::vector<einrel::Tensor> run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
+                                  const std::stop_token& stop);
+  PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
+                     const StepsAsked& asked);
+
+ private:
+  template <class Compute>
+  auto with_session(const Compute& compute);
+
+  RunRequest asked_;
+  Chosen chosen_;
+  Job job_;
+  std::int64_t predicted_peak_ = 0;
+  bool is_direct_ = false;
+  bool shares_workers_ = false;  ///< those of the process compute
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Session>> idle_;
 };
-/// Throws UserError for a plan that is none, or not one of this program.
-RunRequest request_of(const PlannedAs& asked, const Compiled& compiled);
 
-/// Throws UserError where options of plans contradict each other, or the number of ranks.
-void check_plan_options(const RunOptions& options, const Job& job);
-/// Whether they ask for a plan.
-bool is_planned(const RunOptions& options, const Job& job);
-/// Throws UserError for a machine or a planner that there is not.
-PlannedAs asked_for(const RunOptions& options, std::size_t threads, const Job& job);
-
-/// Ends the process, or all of the job: StarPU cannot go on without a chunk that it could not write, and has no way to
-/// stop.
-std::function<void(std::exception_ptr)> ending(const Job& job);
-
-/// A plan that was chosen, and what runs it.
-struct PlannedVersion {
-  PlannedAs asked;
-  ChosenPlan chosen;
-  Session session;
-
-  PlannedVersion(PlannedAs request, ChosenPlan plan, const Job& job);
-};
-
-/// A program compiled for inputs of certain shapes, and what runs it. Several threads may run it whole at a time: each
-/// has a session of its own. What runs is kept for the next run.
+/// A program compiled for inputs of certain shapes, and what runs it in all the ways that it was asked to run.
 class Version {
  public:
   explicit Version(Compiled compiled) : compiled_(std::move(compiled)) {}
 
   const Compiled& compiled() const { return compiled_; }
-  /// What runs it by a plan that is chosen when this is first asked for, and whether that was now. For one thread at a
-  /// time. Throws as choose_plan does; `source` is what messages quote.
-  std::pair<PlannedVersion&, bool> planned(const PlannedAs& asked, const SourceText& source, const Job& job);
-  /// Its tasks where it runs whole, made when they are first asked for.
-  const PlannedTasks& whole();
-  /// What such a run needs at most, with its inputs. The first call throws as check_memory does; `limit` is how to
-  /// limit memory.
-  std::int64_t peak_bytes(std::string_view limit);
-  /// As Session::run, of the whole program. 1 to most_threads threads.
-  std::vector<einrel::Tensor> run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
-                                  std::size_t threads, const std::stop_token& stop);
-  /// As Session::step, likewise.
-  PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
-                     const StepsAsked& asked, std::size_t threads);
+  /// How it runs, chosen when this is first asked for, and whether that was now. Throws as choose and `check` do;
+  /// `source` is what messages quote.
+  std::pair<std::shared_ptr<ChosenVersion>, bool> chosen(const RunRequest& asked, const SourceText& source,
+                                                         const Job& job,
+                                                         const std::function<void(const Chosen&)>& check);
 
  private:
-  struct IdleSession {
-    std::size_t threads = 1;
-    std::unique_ptr<Session> session;
-  };
-  const PlannedTasks& whole_tasks();
-  std::unique_ptr<Session> session_on(const std::shared_ptr<Workers>& workers);
-  void keep(std::size_t threads, std::unique_ptr<Session> session);
+  std::shared_ptr<ChosenVersion> find(const RunRequest& asked, const Job& job);
 
   Compiled compiled_;
   std::mutex mutex_;
-  std::optional<PlannedTasks> whole_;
-  std::optional<std::int64_t> peak_bytes_;
-  std::vector<IdleSession> idle_;
-  std::vector<std::unique_ptr<PlannedVersion>> planned_;  // few; the one that was made last comes last
+  std::vector<std::shared_ptr<ChosenVersion>> chosen_;  // few; the one that was made last comes last
 };
 
 /// The type and shape of every input that was given, by name.

@@ -5,38 +5,96 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <limits>
+#include <map>
 #include <utility>
 #include <variant>
 
 #include "base/text.h"
 #include "base/unnamed_file.h"
+#include "einsum/vertex_facts.h"
 #include "engine/bookkeeping.h"
 #include "engine/memory.h"
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"
+#include "engine/recompute.h"
 #include "exec/read_late.h"
 #include "exec/starpu/session.h"
 #include "ia/traffic.h"
+#include "plan/default_planner.h"
 
 namespace einrel {
 namespace {
 
+/// What a request comes to for one program.
+struct Asked {
+  PlanRequest plan;
+  std::string planner;
+  std::optional<Plan> given;
+  std::size_t threads = 1;
+  std::optional<std::string> spill;
+};
+
+Asked asked_for(const Compiled& compiled, const RunRequest& request, const Job& job) {
+  std::optional<Plan> given = given_plan(request, compiled);
+  const std::optional<std::int64_t> decided = given ? std::optional(given->sites) : std::nullopt;
+  return {plan_request(request, job, decided), request.planner.value_or(default_planner), std::move(given),
+          request.threads, request.spill};
+}
+
 /// The plan that was given, or the planner's.
-ChosenPlan chosen_by_name(const Compiled& compiled, RunRequest& request, bool within_limit) {
-  ChosenPlan chosen;
-  chosen.threads = request.threads;
-  chosen.limit = request.plan.memory;
-  if (request.given) {
-    request.plan.sites = request.given->sites;
-    chosen.plan = report_of(compiled, std::move(*request.given), request.plan);
-  } else {
-    PlanRequest asked = request.plan;
-    if (!within_limit) asked.memory.reset();
-    chosen.plan = plan_with(compiled, request.planner, asked);
+ByPlan chosen_by_name(const Compiled& compiled, Asked& asked, bool within_limit) {
+  if (asked.given) {
+    asked.plan.sites = asked.given->sites;
+    return {asked.plan, report_of(compiled, std::move(*asked.given), asked.plan)};
   }
-  chosen.request = request.plan;
-  return chosen;
+  PlanRequest request = asked.plan;
+  if (!within_limit) request.memory.reset();
+  return {asked.plan, plan_with(compiled, asked.planner, request)};
+}
+
+/// A plan of a program that has inputs by the names of the states that are beside it, where those lie.
+Plan plan_beside(const Compiled& program, const Beside& beside, const PlanRequest& request) {
+  PlanRequest asked = request;
+  asked.sites = beside.plan.sites;
+  asked.beside.clear();
+  asked.batch.reset();
+  Plan plan = plan_with(program, default_planner, asked).plan;
+  const EinGraph& steps = beside.program.graph;
+  std::map<std::string, std::size_t> states;
+  for (const State& state : steps.steps.states) states[steps[state.now].name] = state.now.index;
+  for (std::size_t v = 0; v < program.graph.vertices.size(); ++v) {
+    const Vertex& vertex = program.graph.vertices[v];
+    const auto state = states.find(vertex.name);
+    if (is_input(vertex) && state != states.end()) plan.vertices[v] = beside.plan.vertices[state->second];
+  }
+  return plan;
+}
+
+/// StarPU cannot go on without a chunk that it could not write, and has no way to stop.
+void end_process(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& reason) {
+    std::fputs(fmt::format("einrel: a run had to end with its process: {}\n", reason.what()).c_str(), stderr);
+  }
+  constexpr int run_failed = 2;
+  std::_Exit(run_failed);
+}
+
+std::string folder_of(const std::optional<std::string>& spill) { return spill.value_or(temporary_folder()); }
+
+RunMemory in_order(const std::optional<std::string>& spill) { return InOrder{folder_of(spill)}; }
+
+RunMemory spilling(const PlannedTasks& tasks, std::int64_t limit, const std::optional<std::string>& spill,
+                   const Job& job) {
+  const auto on_failure = [job](std::exception_ptr error) {
+    if (!job.on_failure) end_process(error);
+    job.on_failure(std::move(error), job);
+  };
+  return Spilling{left_for_arrays(limit, bookkeeping_by_starpu(tasks)), {folder_of(spill), on_failure}};
 }
 
 /// The least limit within which all fits, one task after the other.
@@ -46,109 +104,115 @@ std::int64_t limit_in_order(const PlannedTasks& tasks, std::size_t threads) {
   return enough + most_of(bookkeeping_in_order(tasks));
 }
 
-/// Whether everything fits into a process on its own when one task runs after the other, which is noted. Throws
-/// UserError where not even what is kept of the tasks does.
-bool runs_in_order(ChosenTasks& chosen) {
-  chosen.in_order = fits_in_order(chosen.tasks, *chosen.limit, chosen.threads);
-  const Bookkeeping bookkeeping = bookkeeping_in_order(chosen.tasks);
-  if (left_for_arrays(*chosen.limit, bookkeeping) > 0) return chosen.in_order;
-  throw UserError(fmt::format("--memory {} is too little: {}\n  help: give at least {}", bytes_text(*chosen.limit),
-                              bookkeeping_text(chosen.tasks, bookkeeping),  // nor does what has more tasks fit
-                              bytes_text(rounded_up(limit_in_order(chosen.tasks, chosen.threads)))));
+/// Whether everything fits into a process on its own when one task runs after the other. Throws UserError where not
+/// even what is kept of the tasks does.
+bool runs_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
+  const Bookkeeping bookkeeping = bookkeeping_in_order(tasks);
+  if (left_for_arrays(limit, bookkeeping) > 0) return fits_in_order(tasks, limit, threads);
+  throw UserError(fmt::format("--memory {} is too little: {}\n  help: give at least {}", bytes_text(limit),
+                              bookkeeping_text(tasks, bookkeeping),  // nor does what has more tasks fit
+                              bytes_text(rounded_up(limit_in_order(tasks, threads)))));
 }
 
-/// Notes that chunks come and go, and how many threads work on them. Throws UserError where a task takes more than
-/// there is.
-void make_spill(ChosenTasks& chosen, const UncutText& uncut) {
-  chosen.threads = threads_that_fit(chosen.tasks, {*chosen.limit, chosen.threads});
-  check_tasks_fit(chosen.tasks, {*chosen.limit, chosen.threads}, uncut);
-  chosen.spills = true;
+/// How many threads work on chunks that come and go. Throws UserError where a task takes more than there is.
+std::size_t threads_that_spill(const PlannedTasks& tasks, const TaskMemory& memory, const UncutText& uncut) {
+  const std::size_t threads = threads_that_fit(tasks, memory);
+  check_tasks_fit(tasks, {memory.limit, threads}, uncut);
+  return threads;
 }
 
 /// The tasks of a plan that stays in memory; within a limit, inputs are read as late as they can be.
-void make_tasks(const Compiled& compiled, ChosenPlan& chosen, const Job& job) {
-  chosen.tasks = tasks_of(compiled, chosen.plan.plan, job);
-  if (chosen.request.memory) read_late(chosen.tasks.graph, std::numeric_limits<std::int64_t>::max());
+PlannedTasks tasks_in_memory(const Compiled& compiled, const ByPlan& by_plan, const Job& job) {
+  PlannedTasks tasks = tasks_of(compiled, by_plan.plan.plan, job);
+  if (by_plan.request.memory) read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
+  return tasks;
 }
 
-/// What a rank's limit leaves for arrays beside a plan's tasks.
-std::int64_t left_beside(const ChosenPlan& chosen) {
-  return left_for_arrays(*chosen.request.memory, bookkeeping_by_starpu(chosen.tasks));
+/// What a rank's limit leaves for arrays beside its tasks.
+std::int64_t left_beside(const PlannedTasks& tasks, const PlanRequest& request) {
+  return left_for_arrays(*request.memory, bookkeeping_by_starpu(tasks));
 }
 
 /// Asks the planner for a plan that leaves room for the bookkeeping of its tasks, where the one chosen does not.
-void make_room_for_bookkeeping(const Compiled& compiled, const std::string& planner, ChosenPlan& chosen,
-                               const Job& job) {
+void make_room_for_bookkeeping(const Compiled& compiled, const std::string& planner, ByPlan& by_plan,
+                               PlannedTasks& tasks, const Job& job) {
   constexpr int most_attempts = 3;
-  PlanRequest less = chosen.request;
+  PlanRequest less = by_plan.request;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    less.memory = left_beside(chosen);
-    if (*less.memory == 0 || chosen.plan.peak.bytes <= *less.memory) return;
+    less.memory = left_beside(tasks, by_plan.request);
+    if (*less.memory == 0 || by_plan.plan.peak.bytes <= *less.memory) return;
     std::variant<PlanReport, PlanRefusal> next = try_plan(compiled, planner, less);
     if (std::holds_alternative<PlanRefusal>(next)) return;
-    chosen.plan = std::get<PlanReport>(std::move(next));
-    make_tasks(compiled, chosen, job);
+    by_plan.plan = std::get<PlanReport>(std::move(next));
+    tasks = tasks_in_memory(compiled, by_plan, job);
   }
 }
 
 /// Of a plan whose chunks stay in memory.
-void check_rank_fits(const Compiled& compiled, const ChosenPlan& chosen, const SourceText& source) {
-  const std::optional<std::int64_t>& limit = chosen.request.memory;
+void check_rank_fits(const Compiled& compiled, const ByPlan& by_plan, const PlannedTasks& tasks, std::size_t threads,
+                     const SourceText& source) {
+  const std::optional<std::int64_t>& limit = by_plan.request.memory;
   if (!limit) return;
-  check_fits(compiled, chosen.plan, chosen.request, source);
-  PlanRequest beside = chosen.request;
-  beside.memory = left_beside(chosen);
-  if (*beside.memory == 0) check_tasks_fit(chosen.tasks, {*limit, chosen.threads, true}, uncut_labels(compiled));
-  check_fits(compiled, chosen.plan, beside, source,
-             fmt::format("\n  beside it, {} of {}", bookkeeping_text(chosen.tasks, bookkeeping_by_starpu(chosen.tasks)),
+  check_fits(compiled, by_plan.plan, by_plan.request, source);
+  PlanRequest beside = by_plan.request;
+  beside.memory = left_beside(tasks, by_plan.request);
+  if (*beside.memory == 0) check_tasks_fit(tasks, {*limit, threads, true}, uncut_labels(compiled));
+  check_fits(compiled, by_plan.plan, beside, source,
+             fmt::format("\n  beside it, {} of {}", bookkeeping_text(tasks, bookkeeping_by_starpu(tasks)),
                          bytes_text(*limit)));
 }
 
-ChosenPlan for_rank(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
-  const std::optional<std::int64_t> limit = request.plan.memory;
-  const bool may_spill = request.may_spill && limit;
-  const bool is_given = request.given.has_value();
-  ChosenPlan chosen = chosen_by_name(compiled, request, !may_spill);
-  make_tasks(compiled, chosen, job);
-  chosen.spills = may_spill && chosen.plan.peak.bytes > chunk_memory(left_beside(chosen), request.threads);
-  if (!chosen.spills) {
-    if (limit && !is_given) make_room_for_bookkeeping(compiled, request.planner, chosen, job);
-    check_rank_fits(compiled, chosen, source);
-    return chosen;
+Chosen for_rank(const Compiled& compiled, Asked asked, const SourceText& source, const Job& job) {
+  const std::optional<std::int64_t> limit = asked.plan.memory;
+  const bool may_spill = asked.spill && limit;
+  const bool is_given = asked.given.has_value();
+  ByPlan by_plan = chosen_by_name(compiled, asked, !may_spill);
+  PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
+  if (!may_spill || by_plan.plan.peak.bytes <= chunk_memory(left_beside(tasks, by_plan.request), asked.threads)) {
+    if (limit && !is_given) make_room_for_bookkeeping(compiled, asked.planner, by_plan, tasks, job);
+    check_rank_fits(compiled, by_plan, tasks, asked.threads, source);
+    return {std::move(tasks), asked.threads, limit ? in_order(asked.spill) : RunMemory{}, std::move(by_plan)};
   }
-  const TaskMemory memory{*limit, request.threads, true};
+  const TaskMemory memory{*limit, asked.threads, true};
   if (is_given) {
-    chosen.tasks = tasks_within(compiled, chosen.plan.plan, memory, job);
-    check_tasks_fit(chosen.tasks, memory, uncut_labels(compiled));
+    tasks = tasks_within(compiled, by_plan.plan.plan, memory, job);
+    check_tasks_fit(tasks, memory, uncut_labels(compiled));
   } else {
-    OutOfCorePlan fine = finer_out_of_core(compiled, chosen.plan, request.plan, memory, job);
-    chosen.plan = std::move(fine.plan);
-    chosen.tasks = std::move(fine.tasks);
+    OutOfCorePlan fine = finer_out_of_core(compiled, by_plan.plan, asked.plan, memory, job);
+    by_plan.plan = std::move(fine.plan);
+    tasks = std::move(fine.tasks);
   }
-  return chosen;
+  RunMemory spills = spilling(tasks, *limit, asked.spill, job);
+  return {std::move(tasks), asked.threads, std::move(spills), std::move(by_plan)};
 }
 
-ChosenPlan for_process(const Compiled& compiled, RunRequest request, const Job& job) {
-  const std::optional<std::int64_t> limit = request.plan.memory;
-  const bool is_given = request.given.has_value();
-  ChosenPlan chosen = chosen_by_name(compiled, request, false);
-  make_tasks(compiled, chosen, job);
-  if (!limit || runs_in_order(chosen)) return chosen;
-  const TaskMemory memory{*limit, std::min(request.threads, most_session_threads())};
+Chosen for_process(const Compiled& compiled, Asked asked, const Job& job) {
+  const std::optional<std::int64_t> limit = asked.plan.memory;
+  const bool is_given = asked.given.has_value();
+  ByPlan by_plan = chosen_by_name(compiled, asked, false);
+  PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
+  if (!limit) return {std::move(tasks), asked.threads, Unlimited{}, std::move(by_plan)};
+  if (runs_in_order(tasks, *limit, asked.threads))
+    return {std::move(tasks), asked.threads, in_order(asked.spill), std::move(by_plan)};
+  const TaskMemory memory{*limit, std::min(asked.threads, most_session_threads())};
+  std::size_t threads = memory.threads;
   if (is_given) {
-    chosen.threads = memory.threads;
-    chosen.tasks = tasks_within(compiled, chosen.plan.plan, memory, job);
-    make_spill(chosen, uncut_labels(compiled));
-    return chosen;
+    tasks = tasks_within(compiled, by_plan.plan.plan, memory, job);
+    threads = threads_that_spill(tasks, memory, uncut_labels(compiled));
+  } else {
+    const std::int64_t enough = limit_in_order(tasks, asked.threads);
+    Traffic between = std::move(tasks.traffic);
+    tasks = {};  // not beside those of finer plans
+    OutOfCorePlan fine = plan_out_of_core({compiled, asked.planner, asked.plan, enough}, memory);
+    tasks = std::move(fine.tasks);
+    // Chunks of the finer plan's sites go to disk and back, but from none of the sites that were asked for to another.
+    tasks.traffic = std::move(between);
+    threads = fine.threads;
+    by_plan.request.sites = fine.plan.plan.sites;
+    by_plan.plan = std::move(fine.plan);
   }
-  const std::int64_t in_order = limit_in_order(chosen.tasks, request.threads);
-  Traffic between = std::move(chosen.tasks.traffic);
-  chosen.tasks = {};  // not beside those of finer plans
-  OutOfCorePlan fine = plan_out_of_core({compiled, request.planner, request.plan, in_order}, memory);
-  request.plan.sites = fine.plan.plan.sites;
-  // Chunks of the finer plan's sites go to disk and back, but from none of the sites that were asked for to another.
-  fine.tasks.traffic = std::move(between);
-  return {{std::move(fine.tasks), limit, true, false, fine.threads}, request.plan, std::move(fine.plan)};
+  RunMemory spills = spilling(tasks, *limit, asked.spill, job);
+  return {std::move(tasks), threads, std::move(spills), std::move(by_plan)};
 }
 
 /// From here on the C library gives large blocks back when they are freed. It would keep what planning and running
@@ -158,6 +222,73 @@ void give_back_at_once() {
   mallopt(M_MMAP_THRESHOLD, least_bytes);
 }
 
+/// What the sites of a plan of relations hold at a time, in a job whose chunks are to stay in memory.
+void check_relations_fit(const PlannedTasks& tasks, std::int64_t needed, std::int64_t limit,
+                         const AlgebraFacts& facts) {
+  const Bookkeeping bookkeeping = bookkeeping_by_starpu(tasks);
+  const std::int64_t left = left_for_arrays(limit, bookkeeping);
+  if (left > 0 && needed <= left) return;
+  const auto [wanted, given] = bytes_texts(needed, limit);
+  throw UserError(
+      fmt::format("the plan by {} does not fit: a site holds {} at a time, and the limit is {}\n  beside it, {}\n"
+                  "  help: give more, or more ranks, or let chunks go to disk with --spill FOLDER",
+                  planner_of(facts), wanted, given, bookkeeping_text(tasks, bookkeeping)));
+}
+
+/// Chunks of relations that stay in memory or, where they may have to, come and go; sets how many threads compute.
+RunMemory memory_of_relations(PlannedTasks& tasks, const AlgebraFacts& facts, std::int64_t limit,
+                              const std::optional<std::string>& spill, const Job& job, std::size_t& threads) {
+  const UncutText cut_by_program = [](std::size_t) {
+    return std::string(
+        "\n  a .tra program says itself how it is cut: cut its inputs into more parts; a .ein program is cut "
+        "more finely for more sites");
+  };
+  read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
+  if (!job.is_started) {
+    if (runs_in_order(tasks, limit, threads)) return in_order(spill);
+    const TaskMemory memory{limit, std::min(threads, most_session_threads())};
+    order_within(tasks.graph, memory);
+    threads = threads_that_spill(tasks, memory, cut_by_program);
+    return spilling(tasks, limit, spill, job);
+  }
+  const std::int64_t needed = most_alive(
+      tasks.graph, [](const TaskArray& array) { return bytes_of(array); },
+      [](const TaskArray& array) { return array.site; });
+  const std::int64_t left = left_for_arrays(limit, bookkeeping_by_starpu(tasks));
+  if (!spill || left <= 0 || needed <= chunk_memory(left, threads)) {
+    check_relations_fit(tasks, needed, limit, facts);
+    return in_order(spill);
+  }
+  const TaskMemory memory{limit, threads, true};
+  order_within(tasks.graph, memory);
+  check_tasks_fit(tasks, memory, cut_by_program);
+  return spilling(tasks, limit, spill, job);
+}
+
+Chosen choose_relations(const AlgebraPlan& plan, std::optional<std::int64_t> limit, const RunRequest& request,
+                        const Job& job) {
+  if (limit) give_back_at_once();
+  ByRelations by_relations{facts_of(plan), {}};
+  for (const IaId id : nodes_of(plan.ia.store, plan.ia.plan)) by_relations.bytes.push_back(bytes_of(plan.ia.store, id));
+  Chosen chosen{tasks_of(plan, job), request.threads};
+  if (limit)
+    chosen.memory = memory_of_relations(chosen.tasks, by_relations.facts, *limit, request.spill, job, chosen.threads);
+  chosen.how = std::move(by_relations);
+  return chosen;
+}
+
+bool wants_search(const RunRequest& request) { return request.planner == "ia-rules"; }
+
+Chosen choose_relations(const Compiled& compiled, const RunRequest& request, const Job& job) {
+  const PlanRequest asked = plan_request(request, job);
+  Chosen chosen =
+      choose_relations(plan_algebra(compiled, asked.sites, wants_search(request)), asked.memory, request, job);
+  add_steps(compiled.graph, chosen.tasks);
+  if (job.ranks > 1 && !chosen.tasks.states.empty())
+    throw UserError(fmt::format("the planner '{}' does not keep states on ranks; use another one", *request.planner));
+  return chosen;
+}
+
 }  // namespace
 
 bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
@@ -165,75 +296,44 @@ bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t th
   return left > 0 && most_live_bytes(tasks.graph) <= chunk_memory(left, threads);
 }
 
-ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job) {
-  if (request.plan.memory) give_back_at_once();
-  const bool is_given = request.given.has_value();
+Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& job,
+              const std::optional<Beside>& beside) {
+  if (!asks_for_plan(request, job)) return {whole_tasks(compiled), request.threads};
+  if (request.planner && plans_relations(*request.planner)) return choose_relations(compiled, request, job);
+  Asked asked = asked_for(compiled, request, job);
+  const bool is_given = asked.given.has_value();
+  std::optional<Compiled> recomputed;
+  if (!is_given) recomputed = recomputed_for(compiled, asked.plan, asked.threads, job);
+  const Compiled& program = recomputed ? *recomputed : compiled;
+  if (beside) asked.given = plan_beside(program, *beside, asked.plan);
+  if (asked.plan.memory) give_back_at_once();
   const auto start = std::chrono::steady_clock::now();
-  ChosenPlan chosen = job.is_started ? for_rank(compiled, std::move(request), source, job)
-                                     : for_process(compiled, std::move(request), job);
+  Chosen chosen =
+      job.is_started ? for_rank(program, std::move(asked), source, job) : for_process(program, std::move(asked), job);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!is_given) chosen.plan.seconds = seconds;  // cutting for memory and making tasks, too
+  if (!is_given) std::get<ByPlan>(chosen.how).plan.seconds = seconds;  // cutting for memory and making tasks, too
+  chosen.recomputed = std::move(recomputed);
   return chosen;
 }
 
-ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limits, const Job& job) {
-  if (limits.memory) give_back_at_once();
-  ChosenAlgebra chosen{{tasks_of(plan, job), limits.memory, false, false, limits.threads}, facts_of(plan), {}};
-  for (const IaId id : nodes_of(plan.ia.store, plan.ia.plan)) chosen.bytes.push_back(bytes_of(plan.ia.store, id));
-  if (!limits.memory) return chosen;
-  const UncutText cut_by_program = [](std::size_t) {
-    return std::string(
-        "\n  a .tra program says itself how it is cut: cut its inputs into more parts; a .ein program is cut "
-        "more finely for more sites");
-  };
-  read_late(chosen.tasks.graph, std::numeric_limits<std::int64_t>::max());
-  if (!job.is_started) {
-    if (runs_in_order(chosen)) return chosen;
-    chosen.threads = std::min(chosen.threads, most_session_threads());
-    order_within(chosen.tasks.graph, {*limits.memory, chosen.threads});
-    make_spill(chosen, cut_by_program);
-    return chosen;
-  }
-  const std::int64_t needed = most_alive(
-      chosen.tasks.graph, [](const TaskArray& array) { return bytes_of(array); },
-      [](const TaskArray& array) { return array.site; });
-  const Bookkeeping bookkeeping = bookkeeping_by_starpu(chosen.tasks);
-  const std::int64_t left = left_for_arrays(*limits.memory, bookkeeping);
-  chosen.spills = limits.may_spill && left > 0 && needed > chunk_memory(left, limits.threads);
-  if (!chosen.spills && left > 0 && needed <= left) return chosen;
-  if (!chosen.spills) {
-    const auto [wanted, limit] = bytes_texts(needed, *limits.memory);
-    throw UserError(
-        fmt::format("the plan by {} does not fit: a site holds {} at a time, and the limit is {}\n  beside it, {}\n"
-                    "  help: give more, or more ranks, or let chunks go to disk with --spill FOLDER",
-                    planner_of(chosen.facts), wanted, limit, bookkeeping_text(chosen.tasks, bookkeeping)));
-  }
-  const TaskMemory memory{*limits.memory, limits.threads, true};
-  order_within(chosen.tasks.graph, memory);
-  check_tasks_fit(chosen.tasks, memory, cut_by_program);
-  return chosen;
+Chosen choose(const AnyProgram& program, const RunRequest& request, const SourceText& source, const Job& job) {
+  if (const auto* const compiled = std::get_if<Compiled>(&program)) return choose(*compiled, request, source, job);
+  const auto& parsed = std::get<ParsedTra>(program);
+  const PlanRequest asked = plan_request(request, job);
+  return choose_relations(plan_algebra(parsed.program, asked.sites, parsed.layouts, wants_search(request)),
+                          asked.memory, request, job);
 }
 
-void check_room(const std::string& program, const ChosenTasks& chosen,
+void check_room(const std::string& program, const Chosen& chosen, const LayoutBindings& layouts,
                 const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit) {
-  if (chosen.spills) return;
+  if (std::holds_alternative<Spilling>(chosen.memory)) return;
+  if (std::holds_alternative<ByItself>(chosen.how)) return check_memory(chosen.tasks, layouts, in_place, limit);
   std::int64_t needed = most_live_bytes(chosen.tasks.graph);
   for (const StoredRelation& input : chosen.tasks.graph.inputs) {
     if (!in_place(input)) continue;
     needed -= element_count(input.bound) * static_cast<std::int64_t>(size_of(input.dtype));
   }
   check_available(needed, fmt::format("running {} by a plan", printable(program)), limit);
-}
-
-PlanResources resources_of(const ChosenTasks& chosen, const std::optional<std::string>& folder,
-                           std::function<void(std::exception_ptr)> on_failure) {
-  std::optional<std::int64_t> memory;
-  if (chosen.spills) memory = left_for_arrays(*chosen.limit, bookkeeping_by_starpu(chosen.tasks));
-  return {chosen.threads,
-          memory,
-          {folder.value_or(temporary_folder()), std::move(on_failure)},
-          chosen.in_order,
-          chosen.limit.has_value()};
 }
 
 }  // namespace einrel

@@ -1,75 +1,76 @@
 #pragma once
 
-#include <exception>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
+#include <vector>
 
 #include "base/source.h"
 #include "engine/compare_plans.h"
+#include "engine/kernels.h"
 #include "engine/report/algebra_facts.h"
+#include "engine/run_request.h"
 #include "engine/session.h"
+#include "tra/text/parse.h"
 
 namespace einrel {
 
-/// What a run by a plan asks for.
-struct RunRequest {
-  PlanRequest plan;           ///< its memory: the limit of a rank, or of this process with all sites
-  std::string planner;        ///< of planner.h
-  std::optional<Plan> given;  ///< instead of a planner's
-  std::size_t threads = 1;
-  bool may_spill = false;  ///< chunks of a rank may go to disk; those of a process on its own always may
-};
+/// A program in the language, compiled, or one in the algebra.
+using AnyProgram = std::variant<Compiled, ParsedTra>;
 
-/// Tasks, and how they are going to run.
-struct ChosenTasks {
-  PlannedTasks tasks;
-  std::optional<std::int64_t> limit;  ///< bytes that the process may take
-  bool spills = false;                ///< chunks may have to go to disk
-  bool in_order = false;              ///< all fits, if one task runs after the other (PlanResources)
-  std::size_t threads = 1;  ///< that compute: fewer than asked for if chunks are too small, or StarPU has no more
-};
-
-/// How a program is going to run.
-struct ChosenPlan : ChosenTasks {
+/// By a plan of a program's vertices, and what it was asked for.
+struct ByPlan {
   PlanRequest request;
   PlanReport plan;
 };
 
-/// Whether tasks that run one after the other stay within so many bytes of a process.
-bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads);
-
-/// A plan that runs within the limit: in one process, where not everything fits at once, one that is so fine that
-/// chunks can come and go; in a job one whose ranks hold less, or, where they may spill, work on less at a time. Throws
-/// UserError where there is none, naming the vertex, its need and the limit; `source` is what messages quote.
-ChosenPlan choose_plan(const Compiled& compiled, RunRequest request, const SourceText& source, const Job& job);
-
-/// What a run by a plan of relations may take.
-struct AlgebraLimits {
-  std::optional<std::int64_t> memory;  ///< bytes of a rank, or of this process with all sites
-  std::size_t threads = 1;
-  bool may_spill = false;  ///< as of RunRequest
-};
-
-/// How a plan of relations is going to run.
-struct ChosenAlgebra : ChosenTasks {
+/// By a plan of relations.
+struct ByRelations {
   AlgebraFacts facts;
   std::vector<std::int64_t> bytes;  ///< per operation of the plan, that it delivers to all sites together
 };
 
-/// Its tasks are cut as the program says, or the number of sites: chunks come and go where they do not fit within the
-/// limit. Throws UserError as choose_plan does.
-ChosenAlgebra choose_algebra(const AlgebraPlan& plan, const AlgebraLimits& limits, const Job& job);
+/// On one site, where nothing is cut.
+struct ByItself {};
 
-/// Throws RunError when a process on its own has less memory left than a plan needs that has no limit: all sites'
-/// chunks are in it. `in_place` tells of an input whether it costs nothing more; `limit` is as of check_memory.
-void check_room(const std::string& program, const ChosenTasks& chosen,
+/// How a program is going to run.
+struct Chosen {
+  PlannedTasks tasks;
+  std::size_t threads = 1;  ///< that compute: fewer than asked for if chunks are too small, or StarPU has no more
+  RunMemory memory = {};
+  std::variant<ByItself, ByPlan, ByRelations> how = {};
+  /// The program instead of the one that was given, where some of its tensors are computed again: recompute.h.
+  std::optional<Compiled> recomputed = std::nullopt;
+
+  RunResources resources() const { return {threads, memory, nullptr}; }
+};
+
+/// Another program whose steps keep states, and its plan.
+struct Beside {
+  const Compiled& program;
+  const Plan& plan;
+};
+
+/// How a program runs, within the limit that there is: in one process, where not everything fits at once, by a plan
+/// that is so fine that chunks can come and go; in a job by one whose ranks hold less, or, where they may spill, work
+/// on less at a time. With `beside`, it has states where that plan has them. Throws UserError for a plan that is none
+/// of this program, and where nothing fits, naming the vertex, its need and the limit; `source` is what messages quote.
+Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& job,
+              const std::optional<Beside>& beside = std::nullopt);
+
+/// The same; the tasks of one in the algebra are cut as it says: chunks come and go where they do not fit within the
+/// limit.
+Chosen choose(const AnyProgram& program, const RunRequest& request, const SourceText& source, const Job& job);
+
+/// Whether tasks that run one after the other stay within so many bytes of a process.
+bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads);
+
+/// Throws RunError when a process on its own has less memory left than a run needs that has no limit: all sites' chunks
+/// are in it. `layouts`, `in_place` and `limit` are as of check_memory.
+void check_room(const std::string& program, const Chosen& chosen, const LayoutBindings& layouts,
                 const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit);
-
-/// What a plan may use as it was asked for, chunks going to `folder`, or the system's for what is not to stay.
-/// `on_failure` ends a run that lost a chunk (Spill).
-PlanResources resources_of(const ChosenTasks& chosen, const std::optional<std::string>& folder,
-                           std::function<void(std::exception_ptr)> on_failure);
 
 }  // namespace einrel

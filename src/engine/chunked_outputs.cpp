@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/file_error.h"
 #include "base/mapped_file.h"
+#include "engine/choose_plan.h"
 #include "tensor/npy.h"
 #include "tensor/rows.h"
 
@@ -94,12 +95,18 @@ struct ChunkedOutputs::Output {
   File* file = nullptr;              ///< where chunks go then
   std::uint64_t elements_begin = 0;  ///< there
   bool is_summarised = true;
+  bool is_kept = false;        ///< until the run is over
+  std::optional<Tensor> kept;  ///< once it has come
   std::mutex mutex;
   std::map<std::vector<std::int64_t>, std::vector<double>> chunks;  ///< by where they begin, numbers_of each
 
   PlannedTensor planned() const { return {target, tensor.dtype, tensor.bound}; }
 
   void write(const std::vector<std::int64_t>& begin, const Tensor& chunk) {
+    if (is_kept) {
+      if (!kept) kept.emplace(tensor.dtype, Shape{});
+      return writer_to(*kept, true)(begin, chunk);
+    }
     if (file != nullptr) {
       const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
       const Strides strides = row_major_strides(tensor.bound);
@@ -128,6 +135,30 @@ struct ChunkedOutputs::Output {
 ChunkedOutputs::ChunkedOutputs(const std::vector<TaskOutput>& outputs, const std::map<std::string, FileRef>& files,
                                bool summarise, const Job& job, const std::vector<PlannedTensor>& added)
     : job_(job) {
+  add_outputs(outputs, files, summarise);
+  open_files(added);
+}
+
+ChunkedOutputs::ChunkedOutputs(const Chosen& chosen, const std::map<std::string, FileRef>& files, bool summarise,
+                               const Job& job)
+    : job_(job) {
+  add_outputs(said_outputs(chosen.tasks), files, summarise);
+  const std::vector<bool> whole = come_whole(chosen.tasks.graph);
+  const bool come_so = std::find(whole.begin(), whole.end(), false) == whole.end();
+  if (!come_so || job.ranks > 1 || is_limited(chosen.memory)) {
+    open_files({});
+    return;
+  }
+  std::vector<PlannedTensor> planned;
+  for (const std::unique_ptr<Output>& output : outputs_) {
+    output->is_kept = true;
+    if (!output->target.path.empty()) planned.push_back(output->planned());
+  }
+  room_ = take_room(planned);
+}
+
+void ChunkedOutputs::add_outputs(const std::vector<TaskOutput>& outputs, const std::map<std::string, FileRef>& files,
+                                 bool summarise) {
   for (const TaskOutput& tensor : outputs) {
     outputs_.push_back(std::make_unique<Output>());
     Output& output = *outputs_.back();
@@ -135,7 +166,6 @@ ChunkedOutputs::ChunkedOutputs(const std::vector<TaskOutput>& outputs, const std
     output.is_summarised = summarise;
     if (const auto target = files.find(tensor.name); target != files.end()) output.target = target->second;
   }
-  open_files(added);
 }
 
 void ChunkedOutputs::open_files(const std::vector<PlannedTensor>& added) {
@@ -202,6 +232,7 @@ std::map<std::string, Summary> ChunkedOutputs::summaries() const {
     std::vector<double> own;
     for (const auto& [begin, numbers] : output->chunks) own.insert(own.end(), numbers.begin(), numbers.end());
     const std::size_t rank = output->tensor.bound.size();
+    if (output->kept && output->is_summarised) own = numbers_of(std::vector<std::int64_t>(rank, 0), *output->kept);
     std::vector<std::vector<double>> chunks;
     for (const std::vector<double>& numbers : gather(job_, own)) {
       for (std::size_t at = 0; at < numbers.size(); at += rank + 5) {
@@ -238,7 +269,11 @@ std::vector<AtomicFile> ChunkedOutputs::complete_here(const AddTensors& add) {
       others.emplace_back(file->outputs.front()->target, read(open_tensor({file->made->temporary(), ""})));
     }
   }
+  for (const std::unique_ptr<Output>& output : outputs_) {
+    if (output->kept && !output->target.path.empty()) others.emplace_back(output->target, *output->kept);
+  }
   if (!is_added) add(others);
+  room_.clear();  // for what is written now
   std::vector<AtomicFile> complete = complete_files(others);
   for (const std::unique_ptr<File>& file : files_) {
     if (file->is_final) complete.push_back(*std::move(file->made));

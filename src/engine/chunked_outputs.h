@@ -12,6 +12,8 @@
 
 namespace einrel {
 
+struct Chosen;
+
 /// Outputs that no process holds as a whole: chunks go into files that all ranks write to side by side, or only into a
 /// summary. Chunks of a .npy or .safetensors go to their places in it; those of another format into a .npy of each
 /// tensor, from which it is written in the end. The ranks of a job have to make and finish it together.
@@ -22,6 +24,9 @@ class ChunkedOutputs {
   /// and RunError as AtomicFile does.
   ChunkedOutputs(const std::vector<TaskOutput>& outputs, const std::map<std::string, FileRef>& files, bool summarise,
                  const Job& job, const std::vector<PlannedTensor>& added = {});
+  /// Those of a run that was chosen. Where all come in one chunk, to a process on its own without a limit of memory,
+  /// they are written and summarised when the run is over, and take none of its time.
+  ChunkedOutputs(const Chosen& chosen, const std::map<std::string, FileRef>& files, bool summarise, const Job& job);
   ~ChunkedOutputs();
   ChunkedOutputs(const ChunkedOutputs&) = delete;
   ChunkedOutputs& operator=(const ChunkedOutputs&) = delete;
@@ -38,6 +43,7 @@ class ChunkedOutputs {
  private:
   struct File;
   struct Output;
+  void add_outputs(const std::vector<TaskOutput>& outputs, const std::map<std::string, FileRef>& files, bool summarise);
   void open(File& file, const std::string& path, const FileLayout& layout);
   void open_files(const std::vector<PlannedTensor>& added);
   std::vector<AtomicFile> complete_here(const AddTensors& add);
@@ -46,6 +52,7 @@ class ChunkedOutputs {
   const Job& job_;
   std::vector<std::unique_ptr<Output>> outputs_;
   std::vector<std::unique_ptr<File>> files_;
+  std::vector<AtomicFile> room_;  // for what is kept until the run is over
 };
 
 }  // namespace einrel

@@ -98,11 +98,12 @@ std::optional<Compiled> recomputed_on_sites(const Compiled& compiled, const Plan
                           });
 }
 
-std::optional<Compiled> recomputed_for(const Compiled& compiled, const RunRequest& request, const Job& job) {
-  if (!request.plan.memory || request.given) return std::nullopt;
-  if (job.is_started) return recomputed_on_sites(compiled, request.plan);
-  if (request.plan.sites > 1) return std::nullopt;
-  return recomputed_in_process(compiled, *request.plan.memory, request.threads);
+std::optional<Compiled> recomputed_for(const Compiled& compiled, const PlanRequest& request, std::size_t threads,
+                                       const Job& job) {
+  if (!request.memory) return std::nullopt;
+  if (job.is_started) return recomputed_on_sites(compiled, request);
+  if (request.sites > 1) return std::nullopt;
+  return recomputed_in_process(compiled, *request.memory, threads);
 }
 
 }  // namespace einrel

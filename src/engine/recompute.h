@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "engine/choose_plan.h"
 #include "engine/compile.h"
 #include "exec/starpu/job.h"
 #include "plan/plan_request.h"
@@ -19,8 +18,9 @@ std::optional<Compiled> recomputed_in_process(const Compiled& compiled, std::int
 /// The same for plans within `request.memory` of each site.
 std::optional<Compiled> recomputed_on_sites(const Compiled& compiled, const PlanRequest& request);
 
-/// That of both which a run by a plan needs: on the ranks of a job, or on one site in this process. Nothing where there
-/// is no limit, or the plan is given.
-std::optional<Compiled> recomputed_for(const Compiled& compiled, const RunRequest& request, const Job& job);
+/// That of both which a run by a planner's plan needs: on the ranks of a job, or on one site in this process. Nothing
+/// where there is no limit.
+std::optional<Compiled> recomputed_for(const Compiled& compiled, const PlanRequest& request, std::size_t threads,
+                                       const Job& job);
 
 }  // namespace einrel

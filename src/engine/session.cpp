@@ -25,12 +25,6 @@
 namespace einrel {
 namespace {
 
-/// Whether one task after the other, each on all threads, is done before tasks side by side, each on one thread.
-bool is_better_serial(const TaskGraph& graph, const PlanResources& resources) {
-  if (resources.in_order || resources.threads == 1 || graph.sites == 1) return true;
-  return seconds_in_order(graph, resources.threads) <= seconds_side_by_side(graph, resources.threads);
-}
-
 /// Tells a listener how far a run is while this lives, and at the end.
 class Ticker {
  public:
@@ -179,6 +173,21 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const s
 
 }  // namespace
 
+std::optional<std::string> states_folder(const RunMemory& memory) {
+  if (const auto* const in_order = std::get_if<InOrder>(&memory)) return in_order->folder;
+  if (const auto* const spilling = std::get_if<Spilling>(&memory)) return spilling->to.folder;
+  return std::nullopt;
+}
+
+bool is_serial(const TaskGraph& graph, const RunResources& resources) {
+  if (is_limited(resources.memory) || resources.threads == 1 || graph.sites == 1) return true;
+  return seconds_in_order(graph, resources.threads) <= seconds_side_by_side(graph, resources.threads);
+}
+
+bool is_by_starpu(const RunMemory& memory, const Job& job) {
+  return job.ranks > 1 || std::holds_alternative<Spilling>(memory);
+}
+
 /// What tasks meet in `run`, with memory for the next time.
 struct Session::Outside {
   explicit Outside(const TaskGraph& graph)
@@ -211,17 +220,17 @@ class Session::Forgetting {
   Outside& outside_;
 };
 
-Session::Session(const PlannedTasks& tasks, PlanResources resources, Job job)
+Session::Session(const PlannedTasks& tasks, RunResources resources, Job job)
     : tasks_(tasks), resources_(std::move(resources)), job_(std::move(job)) {
-  if (resources_.is_limited) malloc_trim(0);  // what planning took would stay beside the chunks
-  if (job_.ranks > 1 || resources_.memory) return;
-  constexpr Slack within_limit{0.125, 0};
-  if (!is_better_serial(tasks.graph, resources_)) {
+  const bool within_limit = is_limited(resources_.memory);
+  if (within_limit) malloc_trim(0);  // what planning took would stay beside the chunks
+  if (is_by_starpu(resources_.memory, job_)) return;
+  if (!is_serial(tasks.graph, resources_)) {
     threads_.emplace(resources_.threads);
   } else if (resources_.workers) {
     workers_ = std::move(resources_.workers);
   } else {
-    const MemoryPool pool(resources_.in_order ? within_limit : Slack{});
+    const MemoryPool pool(within_limit ? Slack{0.125, 0} : Slack{});
     workers_ = std::make_shared<Workers>(resources_.threads, false, pool);
   }
 }
@@ -232,9 +241,13 @@ Session::~Session() = default;
 class Session::Executor {
  public:
   Executor(Session& session, const std::stop_token& stop) : session_(session), stop_(stop) {
-    const PlanResources& resources = session.resources_;
-    if (!session.workers_ && !session.threads_)
-      starpu_.emplace(SessionOptions{resources.threads, resources.memory, resources.spill}, session.job_);
+    if (session.workers_ || session.threads_) return;
+    SessionOptions options{session.resources_.threads, std::nullopt, {}};
+    if (const auto* const spilling = std::get_if<Spilling>(&session.resources_.memory)) {
+      options.memory = spilling->bytes;
+      options.spill = spilling->to;
+    }
+    starpu_.emplace(options, session.job_);
   }
 
   /// On all ranks, which begin together: StarPU's own thread calls MPI only while there is something to send or
@@ -323,7 +336,7 @@ class Session::Stepping {
         said_(std::move(writers)) {
     invariant(states_ != nullptr || tasks_.states.empty(), "states are kept between steps");
     said_.resize(tasks_.graph.outputs.size(), nobody);
-    if (asked.count > 1 && !session.resources_.is_limited) bindings_.kept = &kept_;
+    if (asked.count > 1 && !is_limited(session.resources_.memory)) bindings_.kept = &kept_;
     find_state_reads();
   }
 

@@ -11,6 +11,7 @@
 #include <stop_token>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "engine/kept_states.h"
@@ -35,15 +36,38 @@ struct RunProgress {
 };
 using ProgressListener = std::function<void(const RunProgress&)>;
 
-/// What a plan may use in this process.
-struct PlanResources {
+/// All the memory there is.
+struct Unlimited {};
+
+/// Within a limit that has room for everything while one task runs after the other; of a rank, while its own do.
+struct InOrder {
+  std::string folder;  ///< where states lie that the system may keep on the disk
+};
+
+/// Within a limit: chunks go to disk and come back.
+struct Spilling {
+  std::int64_t bytes = 0;  ///< for those that stay
+  Spill to;
+};
+
+using RunMemory = std::variant<Unlimited, InOrder, Spilling>;
+
+inline bool is_limited(const RunMemory& memory) { return !std::holds_alternative<Unlimited>(memory); }
+/// Where states are mapped from within a limit: the folder of KeptState.
+std::optional<std::string> states_folder(const RunMemory& memory);
+
+/// What tasks may use in this process.
+struct RunResources {
   std::size_t threads = 1;
-  std::optional<std::int64_t> memory;          ///< bytes for chunks; more go to disk
-  Spill spill;                                 ///< where those go
-  bool in_order = false;                       ///< one task after the other: most_live_bytes counts what is alive then
-  bool is_limited = false;                     ///< the process keeps to a limit, whether chunks go to disk or not
+  RunMemory memory = {};
   std::shared_ptr<Workers> workers = nullptr;  ///< to compute on where tasks run one after the other; else its own
 };
+
+/// Whether a session of this process runs one task after the other, each on all threads: where that is sooner done than
+/// side by side, one on each thread, with one thread or one site, say.
+bool is_serial(const TaskGraph& graph, const RunResources& resources);
+/// Whether StarPU runs the tasks, of which a process has one at a time.
+bool is_by_starpu(const RunMemory& memory, const Job& job);
 
 /// How often tasks run.
 struct StepsAsked {
@@ -86,10 +110,9 @@ struct PlanRunReport {
 /// step: a process has one at a time.
 class Session {
  public:
-  /// `tasks` must outlive it. Without ranks and a limit, tasks run side by side, one on each thread, or one after the
-  /// other, each on all threads, where that is sooner done: with one thread or one site, say. Throws RunError when the
-  /// system does not give the threads.
-  Session(const PlannedTasks& tasks, PlanResources resources, Job job = {});
+  /// `tasks` must outlive it. Tasks run as is_by_starpu and is_serial say, else side by side, one on each thread.
+  /// Throws RunError when the system does not give the threads.
+  Session(const PlannedTasks& tasks, RunResources resources, Job job = {});
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
@@ -123,7 +146,7 @@ class Session {
   void compare_ranks();
 
   const PlannedTasks& tasks_;
-  PlanResources resources_;
+  RunResources resources_;
   Job job_;
   std::shared_ptr<Workers> workers_;    // for tasks one after the other
   std::optional<TaskThreads> threads_;  // side by side; with neither, StarPU runs them

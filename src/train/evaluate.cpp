@@ -116,7 +116,7 @@ void Evaluator::make_calibration(const EinGraph& step) {
   if (statistic_names_.empty()) return;
   Compiled compiled = compile(request_.source.name(), without_steps(*checked.graph, statistic_names_));
   check_states_fit(request_, step, compiled.graph);
-  calibration_.emplace(std::move(compiled), request_, beside_ != nullptr, beside_, job_);
+  calibration_.emplace(std::move(compiled), request_, beside_, job_);
 }
 
 void Evaluator::make_program(std::int64_t batch, const EinGraph& step) {
@@ -124,7 +124,7 @@ void Evaluator::make_program(std::int64_t batch, const EinGraph& step) {
   EinGraph graph = given(without_steps(*checked.graph, names_), statistic_names_);
   Compiled compiled = compile(request_.source.name(), std::move(graph));
   check_states_fit(request_, step, compiled.graph);
-  programs_.emplace(batch, StepProgram(std::move(compiled), request_, beside_ != nullptr, beside_, job_));
+  programs_.emplace(batch, StepProgram(std::move(compiled), request_, beside_, job_));
 }
 
 InputSources Evaluator::calibrated(const InputSources& sources, std::int64_t steps_done) {

@@ -112,7 +112,7 @@ class Locally {
       for (const auto& [name, file] : loaded.files) whole_[name] = owned(read(file.first, file.second));
       return;
     }
-    const StepProgram program(compiled, request_, false, nullptr, Job{});
+    const StepProgram program(compiled, request_, nullptr, Job{});
     InputSources sources = constants_;
     for (auto& [name, source] : assemble(data_.feeds, data_.batches(request_, 0).front())) sources[name] = source;
     const KeptStates states = program.fresh_states(sources);
@@ -138,8 +138,7 @@ class Locally {
     if (known != programs_.end()) return known->second;
     const CheckedProgram checked = check_for(request_, data_.feeds, request_.batch, dims);
     const EinGraph graph = placed_in_whole(*checked.graph, subnets_, sites_);
-    StepProgram program(compile(request_.source.name(), graph, names_, checked.initial), request_, false, nullptr,
-                        Job{});
+    StepProgram program(compile(request_.source.name(), graph, names_, checked.initial), request_, nullptr, Job{});
     return programs_.emplace(extents, std::move(program)).first->second;
   }
 

@@ -14,8 +14,6 @@
 #include "einsum/training_name.h"
 #include "einsum/vertex_facts.h"
 #include "engine/initial_states.h"
-#include "engine/memory.h"
-#include "engine/recompute.h"
 #include "engine/scalars.h"
 #include "engine/stored_input.h"
 #include "kernel/heed_stop.h"
@@ -140,27 +138,24 @@ void check_states_fit(const TrainRequest& request, const EinGraph& step, const E
 
 namespace {
 
-/// As it is run whole, in this process.
-ChosenPlan whole(const Compiled& compiled, const TrainRequest& request) {
-  ChosenPlan chosen;
-  chosen.tasks = whole_tasks(compiled);
-  chosen.threads = request.threads;
-  check_memory(
-      chosen.tasks, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
-  return chosen;
+/// Data parallelism, say, has none for fewer samples than sites.
+bool has_plan(const Compiled& compiled, const RunRequest& run, const Job& job) {
+  if (!run.planner || run.planner == default_planner) return true;
+  return std::holds_alternative<PlanReport>(try_plan(compiled, *run.planner, plan_request(run, job)));
 }
 
-/// Data parallelism, say, has none for fewer samples than sites.
-bool has_plan(const Compiled& compiled, const RunRequest& run) {
-  return run.planner == default_planner ||
-         std::holds_alternative<PlanReport>(try_plan(compiled, run.planner, run.plan));
+/// The request of a program beside one that runs as it was chosen for `run`.
+RunRequest request_beside(const Compiled& compiled, RunRequest run, const Chosen& chosen, const Job& job) {
+  const auto* const by_plan = std::get_if<ByPlan>(&chosen.how);
+  if (std::exchange(run.given, std::nullopt)) run.sites = by_plan->plan.plan.sites;
+  if (job.ranks == 1 && !has_plan(compiled, run, job)) run.planner = default_planner;
+  return run;
 }
 
 }  // namespace
 
-StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, bool by_plan, const StepProgram* beside,
-                         const Job& job)
-    : request_(request), job_(job) {
+StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, const StepProgram* beside, const Job& job)
+    : request_(request), run_(request.run), job_(job) {
   if (job.on_failure) {
     job_.on_failure = [doing = doing_, end = job.on_failure](const std::exception_ptr& error, const Job& ended) {
       end(doing->named(error), ended);
@@ -169,23 +164,22 @@ StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, bool by
   scalars_ = bind_scalars(compiled.graph.scalars, request.scalars);
   if (const auto training = scalars_.find(training_name); training != scalars_.end())
     training->second = compiled.graph.steps.states.empty() ? 0 : 1;
-  if (by_plan) {
-    run_ = beside != nullptr ? beside->run_ : request.plan(compiled);
-    if (beside != nullptr && job.ranks == 1 && !has_plan(compiled, *run_)) run_->planner = default_planner;
-    if (std::optional<Compiled> recomputed = recomputed_for(compiled, *run_, job)) compiled = *std::move(recomputed);
-    if (beside != nullptr) run_->given = given_beside(compiled, *beside);
+  if (asks_for_plan(run_, job) && !run_.given) run_.batch = request.batch_label;  // which asks for none
+  std::optional<Beside> steps;  // of ranks, which keep their parts of states
+  if (beside != nullptr) {
+    run_ = request_beside(compiled, beside->run_, *beside->chosen_, job);
+    if (job.ranks > 1) steps.emplace(Beside{beside->compiled(), std::get<ByPlan>(beside->chosen_->how).plan.plan});
+  }
+  Chosen chosen = choose(compiled, run_, request.source, job_, steps);
+  if (chosen.recomputed) compiled = *std::exchange(chosen.recomputed, std::nullopt);
+  if (!job.is_started) {
+    check_room(
+        request.source.name(), chosen, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
   }
   compiled_ = std::make_unique<const Compiled>(std::move(compiled));
   doing_->graph = &compiled_->graph;
-  if (by_plan) {
-    chosen_ = std::make_unique<const ChosenPlan>(choose_plan(*compiled_, *run_, request.source, job));
-    resources_ = resources_of(*chosen_, request.spill,
-                              [job](std::exception_ptr error) { job.on_failure(std::move(error), job); });
-  } else {
-    chosen_ = std::make_unique<const ChosenPlan>(whole(*compiled_, request));
-    resources_.threads = request.threads;
-  }
-  session_ = std::make_unique<Session>(chosen_->tasks, resources_, job_);
+  chosen_ = std::make_unique<const Chosen>(std::move(chosen));
+  session_ = std::make_unique<Session>(chosen_->tasks, chosen_->resources(), job_);
 }
 
 std::exception_ptr StepProgram::Doing::named(const std::exception_ptr& error) const {
@@ -208,22 +202,11 @@ PlanRunReport StepProgram::step(const InputSources& sources, std::vector<OutputW
   }
 }
 
-std::optional<Plan> StepProgram::given_beside(const Compiled& compiled, const StepProgram& beside) const {
-  if (job_.ranks == 1) return std::nullopt;
-  return plan_beside(compiled, beside.compiled(), beside.chosen_->plan.plan, run_->plan);
-}
-
-KeptStates StepProgram::states() const {
-  return {tasks(), job_, resources_.is_limited ? std::optional(resources_.spill.folder) : std::nullopt};
-}
+KeptStates StepProgram::states() const { return {tasks(), job_, states_folder(chosen_->memory)}; }
 
 KeptStates StepProgram::fresh_states(const InputSources& sources) const {
   KeptStates fresh = states();
-  if (!run_) {
-    begin_states(*compiled_, sources, scalars_, request_.threads, fresh);
-  } else {
-    begin_states(*compiled_, *chosen_, *run_, request_.source, resources_, job_, sources, scalars_, fresh);
-  }
+  begin_states(*compiled_, *chosen_, run_, request_.source, job_, sources, scalars_, fresh);
   return fresh;
 }
 

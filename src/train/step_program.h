@@ -47,10 +47,10 @@ void check_states_fit(const TrainRequest& request, const EinGraph& step, const E
 /// Tasks that are ready to run again and again, on all ranks of a job.
 class StepProgram {
  public:
-  /// Whole in this process unless by a plan: as the request says or, of a program `beside` that of whole batches, as
-  /// that is, with states where that has them; in one process by another planner where that one's has no plan. Its
-  /// scalars say whether it is a step of training. Throws as choose_plan does.
-  StepProgram(Compiled compiled, const TrainRequest& request, bool by_plan, const StepProgram* beside, const Job& job);
+  /// Runs as the request says or, of a program `beside` that of whole batches, as that does, with states where that has
+  /// them; in one process by another planner where that one's has no plan. Its scalars say whether it is a step of
+  /// training. Throws as choose and check_room do.
+  StepProgram(Compiled compiled, const TrainRequest& request, const StepProgram* beside, const Job& job);
 
   const Compiled& compiled() const { return *compiled_; }
   const PlannedTasks& tasks() const { return chosen_->tasks; }
@@ -73,17 +73,13 @@ class StepProgram {
     std::exception_ptr named(const std::exception_ptr& error) const;
   };
 
-  /// On ranks, which keep their parts of states.
-  std::optional<Plan> given_beside(const Compiled& compiled, const StepProgram& beside) const;
-
   const TrainRequest& request_;
-  std::optional<RunRequest> run_;  ///< what its plan was asked for, unless it runs whole
+  RunRequest run_;
   std::shared_ptr<Doing> doing_ = std::make_shared<Doing>();
   Job job_;
   ScalarBindings scalars_;
   std::unique_ptr<const Compiled> compiled_;
-  std::unique_ptr<const ChosenPlan> chosen_;
-  PlanResources resources_;
+  std::unique_ptr<const Chosen> chosen_;
   std::unique_ptr<Session> session_;
 };
 

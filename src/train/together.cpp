@@ -30,11 +30,11 @@ class Together {
     });
     check_alike(resumed_, job);
     agree(job, [&] {
-      program_.emplace(compiled(checked), request, is_by_plan(), nullptr, job);
+      program_.emplace(compiled(checked), request, nullptr, job);
       make_rest(checked);
       if (!data.test.empty())
         evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_,
-                           *checked.graph, is_by_plan() ? &*program_ : nullptr, job);
+                           *checked.graph, &*program_, job);
     });
     states_.emplace(first_states());
     finite_.emplace(parts_now());
@@ -61,8 +61,6 @@ class Together {
   }
 
  private:
-  bool is_by_plan() const { return request_.plan != nullptr; }
-
   Compiled compiled(const CheckedProgram& checked) const {
     return compile(request_.source.name(), *checked.graph, names_, checked.initial);
   }
@@ -81,7 +79,7 @@ class Together {
                [&] {
                  const CheckedProgram smaller = check_for(request_, data_.feeds, left);
                  check_states_fit(request_, *checked.graph, *smaller.graph);
-                 rest_.emplace(compiled(smaller), request_, is_by_plan(), &*program_, job_);
+                 rest_.emplace(compiled(smaller), request_, &*program_, job_);
                });
   }
 

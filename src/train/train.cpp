@@ -122,7 +122,7 @@ std::vector<Fact> facts_of(const TrainRequest& request, const TrainData& data) {
                           {"the folder for checkpoints", request.save ? "given" : ""},
                           {"the number of steps between checkpoints", text_of(request.save_every)},
                           {"the folder to resume from", request.resume ? "given" : ""},
-                          {"the folder for chunks", request.spill ? "given" : ""},
+                          {"the folder for chunks", request.run.spill ? "given" : ""},
                           {"the number of local steps", request.local ? fmt::format("{}", request.local->steps) : ""}};
   if (request.local)
     facts.push_back({"what subnets divide", fmt::format("{}", fmt::join(request.local->subnets, ","))});

@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "base/source.h"
-#include "engine/choose_plan.h"
+#include "engine/run_request.h"
+#include "engine/session.h"
 #include "exec/starpu/job.h"
 #include "tensor/inflate.h"
 #include "train/feeds.h"
@@ -49,11 +50,8 @@ struct TrainRequest {
   std::optional<std::string> resume = {};       ///< folder with checkpoints
   std::optional<std::string> log = {};          ///< FILE.csv; a curve goes beside it
   std::vector<std::string> files = {};          ///< that are read beside the feeds: a log is none of them
-  std::size_t threads = 1;
-  /// How a step with a whole batch runs on sites; without it, steps run whole, on so many threads.
-  std::function<RunRequest(const Compiled&)> plan = {};
-  std::optional<std::string> spill = {};  ///< folder for chunks that its limit of memory has no room for
-  InflateFolder inflate = {};             ///< for compressed files; without it, they are decompressed into memory
+  RunRequest run = {};                          ///< how a step with a whole batch runs
+  InflateFolder inflate = {};                   ///< for compressed files; without it, they are decompressed into memory
   std::optional<LocalTraining> local = {};
   std::stop_token stop = {};
   /// Asked before the first step and after each, or round: whether to end after it, in good order. On all ranks of a

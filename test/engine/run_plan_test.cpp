@@ -85,10 +85,10 @@ TEST(ChoosePlan, TakesNoMoreThreadsUnderALimitThanStarpuHas) {
   RunRequest request;
   request.planner = "eindecomp";
   request.threads = 16;
-  EXPECT_EQ(choose_plan(compiled, request, source, {}).threads, 16U);
-  request.plan.memory = std::int64_t{200} << 20;
-  const ChosenPlan chosen = choose_plan(compiled, request, source, {});
-  EXPECT_TRUE(chosen.spills);
+  EXPECT_EQ(choose(compiled, request, source, {}).threads, 16U);
+  request.memory = MemoryLimit{std::int64_t{200} << 20};
+  const Chosen chosen = choose(compiled, request, source, {});
+  EXPECT_TRUE(std::holds_alternative<Spilling>(chosen.memory));
   EXPECT_LE(chosen.threads, most_session_threads());
 }
 

@@ -101,43 +101,26 @@ struct Way {
 };
 
 RunRequest request_of(const Way& way) {
-  RunRequest request;
-  request.plan.sites = way.sites.value_or(1);
-  request.plan.memory = way.memory;
-  request.planner = way.planner;
-  request.threads = way.threads;
+  RunRequest request{.sites = way.sites, .threads = way.threads};
+  if (way.sites || way.memory) request.planner = way.planner;
+  if (way.memory) request.memory = MemoryLimit{way.memory};
   return request;
-}
-
-ChosenPlan chosen_for(const Program& program, const Way& way) {
-  return choose_plan(program.compiled, request_of(way), program.source, {});
 }
 
 StepsRun by_session(const Program& program, const Way& way, std::size_t steps,
                     const std::function<void(const PlannedTasks&, KeptStates&)>& begin = {}) {
-  std::optional<ChosenPlan> chosen;
-  std::optional<PlannedTasks> whole;
-  PlanResources resources{way.threads, {}, {}};
-  if (way.sites || way.memory) {
-    chosen = chosen_for(program, way);
-    resources = resources_of(*chosen, std::nullopt, {});
-  } else {
-    whole = whole_tasks(program.compiled);
-  }
-  const PlannedTasks& tasks = chosen ? chosen->tasks : *whole;
-  KeptStates states(tasks, {}, resources.is_limited ? std::optional(resources.spill.folder) : std::nullopt);
+  const Chosen chosen = choose(program.compiled, request_of(way), program.source, {});
+  const PlannedTasks& tasks = chosen.tasks;
+  KeptStates states(tasks, {}, states_folder(chosen.memory));
   const InputSources sources = sources_of(program.inputs);
   if (begin) {
     begin(tasks, states);
-  } else if (chosen && way.memory) {
-    begin_states(program.compiled, *chosen, request_of(way), program.source, resources, {}, sources, program.scalars,
-                 states);
   } else {
-    begin_states(program.compiled, sources, program.scalars, way.threads, states);
+    begin_states(program.compiled, chosen, request_of(way), program.source, {}, sources, program.scalars, states);
   }
   StepsRun run;
   run.outputs = output_tensors(tasks.graph);
-  Session session(tasks, resources);
+  Session session(tasks, chosen.resources());
   run.report = session.step(sources, writers_to(run.outputs, tasks.graph), program.scalars, {steps, &states});
   for (std::size_t s = 0; s < tasks.states.size(); ++s)
     run.states[tasks.states[s].type.name] = std::get<Tensor>(states[s].now());

@@ -82,12 +82,15 @@ TEST(TraProgram, RunsWithinLittleMemory) {
   TensorBindings inputs;
   for (const StoredRelation& input : inputs_of(parsed.program))
     inputs[input.name] = random_tensor(1, input.name, input.dtype, input.bound);
-  const AlgebraPlan plan = plan_algebra(parsed.program, 2, parsed.layouts, true);
-  const ChosenAlgebra all = choose_algebra(plan, {std::nullopt, 2, false}, {});
-  EXPECT_FALSE(all.spills);
-  EXPECT_TRUE(choose_algebra(plan, {std::int64_t{100'000'000}, 2, false}, {}).in_order);
+  const auto memory_of = [&](std::optional<std::int64_t> limit) {
+    RunRequest request{.planner = "ia-rules", .sites = 2, .threads = 2};
+    if (limit) request.memory = MemoryLimit{limit};
+    return choose(AnyProgram(parsed), request, SourceText("p.tra", ""), {}).memory;
+  };
+  EXPECT_TRUE(std::holds_alternative<Unlimited>(memory_of(std::nullopt)));
+  EXPECT_TRUE(std::holds_alternative<InOrder>(memory_of(100'000'000)));
   // 1.44 MB each: a limit leaves 8 MiB for chunks, so only a larger program would spill.
-  EXPECT_TRUE(choose_algebra(plan, {std::int64_t{1'000'000}, 2, false}, {}).in_order);
+  EXPECT_TRUE(std::holds_alternative<InOrder>(memory_of(1'000'000)));
 }
 
 TEST(TraProgram, OutputsMustBeTensors) {

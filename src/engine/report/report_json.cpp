@@ -468,13 +468,14 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
   return text_of(json);
 }
 
-std::string run_algebra_json(const std::string& program, const ChosenAlgebra& chosen, const PlanRunReport& run,
-                             const std::map<std::string, Summary>& outputs, std::optional<std::int64_t> peak_bytes) {
-  const TaskGraph& graph = chosen.tasks.graph;
+std::string run_algebra_json(const std::string& program, const PlannedTasks& tasks, const ByRelations& chosen,
+                             const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
+                             std::optional<std::int64_t> peak_bytes) {
+  const TaskGraph& graph = tasks.graph;
   ordered_json::object_t inputs;
   for (const StoredRelation& input : graph.inputs) inputs.push_back(tensor_json(input.name, input.bound, input.dtype));
   ordered_json::object_t results;
-  for (const TaskOutput& output : said_outputs(chosen.tasks)) {
+  for (const TaskOutput& output : said_outputs(tasks)) {
     results.push_back(tensor_json(output.name, output.bound, output.dtype));
     const auto summary = outputs.find(output.name);
     if (summary != outputs.end())
@@ -482,7 +483,7 @@ std::string run_algebra_json(const std::string& program, const ChosenAlgebra& ch
   }
   ordered_json json{{"program", program}, {"inputs", std::move(inputs)}, {"outputs", std::move(results)}};
   add_algebra(json, chosen.facts);
-  json["cost"]["bytes"] = chosen.tasks.traffic.total;
+  json["cost"]["bytes"] = tasks.traffic.total;
   json["peak_memory"] = {{"predicted", most_live_bytes(graph)}, {"measured", peak_bytes.value_or(0)}};
   for (std::size_t i = 0; i < chosen.bytes.size(); ++i) {
     json["ia"][i].update({{"bytes", chosen.bytes[i]},

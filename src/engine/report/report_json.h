@@ -34,8 +34,9 @@ std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, cons
 
 /// The same of a run by a plan of relations: what EXPLAIN says of it, and per operation what was predicted and
 /// measured.
-std::string run_algebra_json(const std::string& program, const ChosenAlgebra& chosen, const PlanRunReport& run,
-                             const std::map<std::string, Summary>& outputs, std::optional<std::int64_t> peak_bytes);
+std::string run_algebra_json(const std::string& program, const PlannedTasks& tasks, const ByRelations& chosen,
+                             const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
+                             std::optional<std::int64_t> peak_bytes);
 
 /// What `explain --json` prints of plans: the same without measurements.
 std::string plans_json(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request);

@@ -102,8 +102,8 @@ struct ExplainOptions {
   std::optional<std::int64_t> memory = {};  ///< bytes that a site may hold; else those of `machine`
 };
 
-/// A checked program. It does not change, and copies are cheap. Several threads may run one at a time; runs by a plan
-/// (RunOptions) wait for one another.
+/// A checked program. It does not change, and copies are cheap. Several threads may run one at a time; runs on ranks or
+/// within a limit of memory (RunOptions) wait for one another.
 ///
 ///     const Program program = Program::parse("input A[i,j], B[j,k]\n"
 ///                                            "C[i,k] = sum[j] A[i,j] * B[j,k]\n");

@@ -1,0 +1,121 @@
+#include "program_run.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "arguments.h"
+#include "base/atomic_file.h"
+#include "base/text.h"
+#include "engine/choose_plan.h"
+#include "engine/chunked_outputs.h"
+#include "engine/initial_states.h"
+#include "engine/report/run_report.h"
+#include "engine/report/summary.h"
+#include "engine/report/trace.h"
+#include "engine/saved_states.h"
+#include "output.h"
+#include "progress.h"
+#include "viz/plan_html.h"
+
+namespace einrel::cli {
+namespace {
+
+RunRequest request_of(const ExecutionArguments& arguments, const Job& job) {
+  RunRequest request = request_of(arguments.plan, job);
+  request.shows_plan = arguments.analyze || arguments.trace || arguments.html;
+  return request;
+}
+
+/// What was computed: of each output what it is like or, where files were wanted, into which it went.
+void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries,
+                   const PlannedTasks& tasks) {
+  for (const TaskOutput& output : said_outputs(tasks)) {
+    if (files.empty())
+      print(fmt::format("{}\n", summary_line(output.name, output.dtype, output.bound, summaries.at(output.name))));
+  }
+  for (const auto& [name, file] : files) {
+    for (const TaskOutput& output : said_outputs(tasks)) {
+      if (output.name != name) continue;
+      print(
+          fmt::format("wrote {} {} {} to {}\n", name, name_of(output.dtype), to_string(output.bound), to_string(file)));
+    }
+  }
+}
+
+/// How long steps took, where there were several, and where states went.
+void print_steps(const PlanRunReport& report, const PlannedTasks& tasks, const KeptStates& states,
+                 const std::optional<std::string>& save) {
+  if (!tasks.states.empty() && report.runs.size() > 1) {
+    print(steps_line(report.runs) + "\n");
+  } else if (report.runs.size() > 1) {
+    print(runs_line(report.runs) + "\n");
+  }
+  if (save)
+    print(fmt::format("saved {} after {} to {}\n", counted(tasks.states.size(), "state"),
+                      counted(static_cast<std::size_t>(states.steps_done()), "step"), printable(*save)));
+}
+
+/// What rank 0 writes and prints of a run that is over.
+void tell(const ExecutionArguments& arguments, const Prepared& prepared, const RunOutcome& outcome,
+          const KeptStates& states, std::vector<AtomicFile> files) {
+  const PlannedTasks& tasks = outcome.chosen.tasks;
+  if (arguments.trace) write_text(*arguments.trace, trace_json(tasks, outcome.report));
+  const std::string json = arguments.json || arguments.html ? run_json(outcome) : "";
+  if (arguments.html) write_text(*arguments.html, plans_html(json));
+  for (AtomicFile& file : files) file.commit();
+  if (arguments.json) return print(json + "\n");
+  print_results(prepared.outputs, outcome.summaries, tasks);
+  print_steps(outcome.report, tasks, states, arguments.steps.save);
+  if (arguments.analyze) print(analysis_text(outcome));
+}
+
+/// The values before the first step.
+void begin(const Prepared& prepared, const Chosen& chosen, const RunRequest& request, const SourceText& source,
+           const Job& job, const InputSources& sources, KeptStates& states) {
+  if (chosen.tasks.states.empty()) return;
+  if (prepared.loaded) return states.begin(chosen.tasks, prepared.loaded->sources(), prepared.loaded->steps_done);
+  begin_states(std::get<Compiled>(prepared.program), chosen, request, source, job, sources, prepared.scalars, states);
+}
+
+}  // namespace
+
+void run_program(const ExecutionArguments& arguments, Prepared prepared, const SourceText& source, const Job& job) {
+  const RunRequest request = request_of(arguments, job);
+  Chosen chosen;
+  InputSources sources;
+  agree(job, [&] {
+    if (arguments.trace) check_replaceable(*arguments.trace);
+    if (arguments.html) check_replaceable(*arguments.html);
+    sources = input_sources(prepared.program, prepared.files, prepared.seed);
+    chosen = choose(prepared.program, request, source, job);
+    if (chosen.recomputed) prepared.program = *std::exchange(chosen.recomputed, std::nullopt);
+    const auto in_place = [&](const StoredRelation& input) {
+      return is_in_place(prepared.files, input.name, input.dtype);
+    };
+    if (!job.is_started) check_room(source.name(), chosen, layouts_of(sources), in_place, memory_option);
+  });
+  if (job.rank == 0 && arguments.explain && !arguments.json) print(explained_text(prepared.program, chosen, source));
+  ChunkedOutputs outputs(chosen, {prepared.outputs.begin(), prepared.outputs.end()},
+                         prepared.outputs.empty() || arguments.json, job);
+  std::optional<StateFile> saved;
+  if (arguments.steps.save) saved.emplace(*arguments.steps.save, chosen.tasks, job);
+  KeptStates states(chosen.tasks, job, states_folder(chosen.memory));
+  begin(prepared, chosen, request, source, job, sources, states);
+  Session session(chosen.tasks, chosen.resources(), job);
+  const PlanRunReport report = session.step(
+      sources, outputs.writers(), prepared.scalars,
+      {times_of(arguments), &states, job.rank == 0 ? progress_listener(arguments.progress) : ProgressListener{}});
+  RunOutcome outcome{prepared.program, source.name(), chosen, report, outputs.summaries(), layouts_of(sources), {}};
+  for (const auto& [name, file] : prepared.files) outcome.files[name] = file.name;
+  std::vector<AtomicFile> files = outputs.complete();  // no output appears where the state cannot be written
+  if (saved) {
+    for (AtomicFile& file : saved->complete(states)) files.push_back(std::move(file));
+  }
+  agree(job, [&] {
+    if (job.rank == 0) tell(arguments, prepared, outcome, states, std::move(files));
+  });
+}
+
+}  // namespace einrel::cli
