@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sql/array_bytes.h"
-#include "sql/functions.h"
-#include "sql/gather.h"
+#include "sql/functions/array_bytes.h"
+#include "sql/functions/functions.h"
+#include "sql/functions/gather.h"
 #include "sql/key_sql.h"
 
 namespace einrel::sql {
@@ -22,7 +22,7 @@ constexpr std::size_t head_bytes = array_head_bytes(most_dimensions);
 
 std::string columns_text(const UserTable& table) {
   std::string text;
-  for (std::size_t d = 0; d + 1 < table.columns.size(); ++d) text += quoted(table.columns[d].name) + ", ";
+  for (std::size_t d = 0; d + 1 < table.columns.size(); ++d) text += quoted_name(table.columns[d].name) + ", ";
   return text;
 }
 
@@ -153,7 +153,7 @@ class ChunkHeads {
 
 StoredChunks chunks_in(Database& database, const UserTable& table) {
   ChunkHeads heads(table);
-  const std::string chunk = quoted(table.columns.back().name);
+  const std::string chunk = quoted_name(table.columns.back().name);
   std::string begin = fmt::format("substr({}, 1, {})", chunk, head_bytes);
   if (database.dialect() == Dialect::sqlite)  // where any value may stand in any column
     begin = fmt::format("CASE typeof({0}) WHEN 'blob' THEN {1} ELSE {0} END", chunk, begin);
@@ -166,12 +166,12 @@ Script copy_chunks_script(const UserTable& table, const std::string& tensor, con
                           const std::string& made, Dialect dialect) {
   std::string keys;
   for (std::size_t d = 0; d + 1 < table.columns.size(); ++d)
-    keys += fmt::format("{} AS k{}, ", as_whole(table.columns[d].type, quoted(table.columns[d].name)), d);
+    keys += fmt::format("{} AS k{}, ", as_whole(table.columns[d].type, quoted_name(table.columns[d].name)), d);
   return store_query(
       dialect,
       fmt::format("{}: {} {} in chunks, from {}", tensor, name_of(chunks.dtype), to_string(chunks.bound), table.title),
       made, chunks.bound.size(),
-      fmt::format("SELECT {}{} AS chunk FROM {}", keys, quoted(table.columns.back().name), table.source));
+      fmt::format("SELECT {}{} AS chunk FROM {}", keys, quoted_name(table.columns.back().name), table.source));
 }
 
 Script keep_chunks_script(const std::string& tensor, const std::string& chunks, const RelationType& type,

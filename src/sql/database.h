@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "sql/dialect.h"
-#include "sql/gather.h"
-#include "sql/kernel_table.h"
+#include "sql/functions/gather.h"
+#include "sql/functions/kernel_table.h"
 #include "tra/relation.h"
 
 namespace einrel::sql {

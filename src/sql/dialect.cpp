@@ -48,11 +48,11 @@ std::string own_function(Dialect dialect, const char* name) {
 }
 
 std::string temporary_table(Dialect dialect, const std::string& name) {
-  return (is_postgres(dialect) ? temporary_schema : "temp.") + quoted(name);
+  return (is_postgres(dialect) ? temporary_schema : "temp.") + quoted_name(name);
 }
 
 std::string chunk_table(Dialect dialect, const std::optional<Sharing>& sharing, const std::string& name) {
-  return sharing ? sharing->schema + "." + quoted(name) : temporary_table(dialect, name);
+  return sharing ? sharing->schema + "." + quoted_name(name) : temporary_table(dialect, name);
 }
 
 std::string create_chunks(Dialect dialect, const std::string& table) {
@@ -73,9 +73,9 @@ std::string in_parts(const std::string& query, std::size_t key_arity, std::int64
 
 std::string user_table(const ScriptTarget& target, const std::string& name) {
   switch (target.dialect) {
-    case Dialect::sqlite: return "main." + quoted(name);
-    case Dialect::postgres: return quoted(target.schema) + "." + quoted(name);
-    case Dialect::duckdb: return quoted(name);
+    case Dialect::sqlite: return "main." + quoted_name(name);
+    case Dialect::postgres: return quoted_name(target.schema) + "." + quoted_name(name);
+    case Dialect::duckdb: return quoted_name(name);
   }
   throw Bug("a dialect outside its enumeration");
 }

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "base/error.h"
-#include "sql/array_bytes.h"
-#include "sql/gather.h"
+#include "sql/functions/array_bytes.h"
+#include "sql/functions/gather.h"
 
 namespace einrel::sql {
 namespace {
@@ -63,8 +63,8 @@ DType dtype_of(const Elements& elements) {
 std::string element_table(Dialect dialect, const std::string& table, const std::vector<std::string>& keys,
                           DType dtype) {
   std::string columns;
-  for (const std::string& key : keys) columns += fmt::format("{} {}, ", quoted(key), key_type(dialect));
-  return fmt::format("CREATE TABLE {} ({}{} {})", table, columns, quoted("value"),
+  for (const std::string& key : keys) columns += fmt::format("{} {}, ", quoted_name(key), key_type(dialect));
+  return fmt::format("CREATE TABLE {} ({}{} {})", table, columns, quoted_name("value"),
                      element_type(dialect, is_float(dtype) ? DType::f64 : DType::i64));
 }
 
@@ -83,12 +83,12 @@ FewElements read_few_elements(Database& database, const UserTable& table, DType 
 Tensor read_result(Database& database, const std::string& table, const std::vector<std::string>& keys,
                    const Vertex& vertex) {
   std::string names;
-  for (const std::string& key : keys) names += quoted(key) + ", ";
+  for (const std::string& key : keys) names += quoted_name(key) + ", ";
   WholeTensor whole(vertex.dtype, fmt::format("the result {}", vertex.name), vertex.bound, Absent::refused);
   std::vector<std::string> columns = keys;
   columns.emplace_back("value");
   std::vector<Cell> row;
-  database.read_rows(fmt::format("SELECT {}{} FROM {}", names, quoted("value"), table),
+  database.read_rows(fmt::format("SELECT {}{} FROM {}", names, quoted_name("value"), table),
                      [&](const std::vector<Cell>& cells) {
                        row = cells;
                        if (std::holds_alternative<Null>(row.back()))

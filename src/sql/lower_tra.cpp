@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "einsum/scalar_value.h"
 #include "einsum/vertex_facts.h"
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 #include "sql/key_sql.h"
 #include "tra/formats.h"
 #include "tra/infer.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sql/dialect.h"
-#include "sql/kernel_table.h"
+#include "sql/functions/kernel_table.h"
 #include "sql/names.h"
 #include "sql/script.h"
 #include "tra/tra_expr.h"

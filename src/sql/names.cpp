@@ -21,7 +21,7 @@ std::string between(char quote, std::string_view text) {
 
 }  // namespace
 
-std::string quoted(std::string_view name) { return between('"', name); }
+std::string quoted_name(std::string_view name) { return between('"', name); }
 
 std::string literal(std::string_view text) { return between('\'', text); }
 

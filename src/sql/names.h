@@ -8,7 +8,7 @@
 namespace einrel::sql {
 
 /// A name as SQL takes any name: "a ""b""". Throws UserError for one with a NUL byte, which no database holds.
-std::string quoted(std::string_view name);
+std::string quoted_name(std::string_view name);
 /// A text as SQL writes it: 'it''s'. Throws as quoted does.
 std::string literal(std::string_view text);
 /// Text for the rest of a line that begins with `--`.

@@ -344,7 +344,7 @@ class EinSumQuery {
   /// A name for a query within the query, where it hides none of the tables that are read.
   std::string part(std::string name) const {
     while (std::any_of(operands_.begin(), operands_.end(),
-                       [&](const Stored* operand) { return folded(operand->name) == quoted(name); }))
+                       [&](const Stored* operand) { return folded(operand->name) == quoted_name(name); }))
       name += "_";
     return name;
   }
@@ -410,7 +410,7 @@ std::string view_query(const View& view, DType dtype, const Stored& operand, con
 
 std::vector<std::string> all_quoted(const std::vector<std::string>& names) {
   std::vector<std::string> out;
-  for (const std::string& name : names) out.push_back(quoted(name));
+  for (const std::string& name : names) out.push_back(quoted_name(name));
   return out;
 }
 

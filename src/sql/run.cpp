@@ -12,8 +12,8 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/vertex_facts.h"
-#include "sql/array_bytes.h"
 #include "sql/chunk_tables.h"
+#include "sql/functions/array_bytes.h"
 #include "sql/plain_run.h"
 #include "tra/formats.h"
 
@@ -350,7 +350,7 @@ void keep_rows(Database& database, UserTable& table, const std::vector<Column>& 
   table.kept_bytes = kept.bytes;
   std::vector<std::string> named;
   for (std::size_t c = 0; c < columns.size(); ++c)
-    named.push_back(fmt::format("c{} AS {}", c, quoted(columns[c].name)));
+    named.push_back(fmt::format("c{} AS {}", c, quoted_name(columns[c].name)));
   table.source = fmt::format("(SELECT {} FROM {}) AS given", fmt::join(named, ", "), table.kept);
 }
 

@@ -52,7 +52,7 @@ std::string type_text(const Column& column) {
 
 /// A column that stands in one with others: all of them have one type where columns have types.
 std::string one_type(const Column& column, bool has_real) {
-  std::string name = quoted(column.name);
+  std::string name = quoted_name(column.name);
   if (column.type == ColumnType::any) return name;
   if (column.type == ColumnType::boolean) return fmt::format("CAST({} AS integer)", name);
   return has_real ? fmt::format("CAST({} AS double precision)", name) : name;
@@ -247,7 +247,7 @@ std::string extents_query(const UserTable& table, Dialect dialect) {
     return fmt::format("SELECT count(*), {} FROM {}", table.columns.size(), table.source);
   std::vector<std::string> ends;
   for (std::size_t d = 0; d + 1 < table.columns.size(); ++d) {
-    const std::string column = quoted(table.columns[d].name);
+    const std::string column = quoted_name(table.columns[d].name);
     const std::string key = fmt::format("CASE WHEN {} THEN {} END", is_key(dialect, table.columns[d], column),
                                         as_whole(table.columns[d].type, column));
     ends.push_back(fmt::format("coalesce(max({0}), -1), coalesce(min({0}), 0), count({0})", key));
@@ -260,8 +260,8 @@ std::string elements_query(const UserTable& table, std::size_t rank) {
   if (table.layout == Layout::elements) {
     std::string columns;
     for (std::size_t d = 0; d + 1 < table.columns.size(); ++d)
-      columns += fmt::format("{} AS i{}, ", quoted(table.columns[d].name), d);
-    return fmt::format("SELECT {}{} AS v, {} AS c FROM {}", columns, quoted(table.columns.back().name),
+      columns += fmt::format("{} AS i{}, ", quoted_name(table.columns[d].name), d);
+    return fmt::format("SELECT {}{} AS v, {} AS c FROM {}", columns, quoted_name(table.columns.back().name),
                        literal(table.columns.back().name), table.source);
   }
   const bool has_real = std::any_of(table.columns.begin(), table.columns.end(),
@@ -356,13 +356,13 @@ Script scatter_script(const std::string& tensor, const std::string& chunks, cons
   std::string keys;
   std::vector<std::string> key;
   for (std::size_t d = 0; d < names.size(); ++d) {
-    columns += fmt::format("{} {}, ", quoted(names[d]), key_type(dialect));
+    columns += fmt::format("{} {}, ", quoted_name(names[d]), key_type(dialect));
     keys += fmt::format("{} + e.d{}, ", begins[d], d);
-    key.push_back(quoted(names[d]));
+    key.push_back(quoted_name(names[d]));
   }
   const std::string primary = key.empty() ? "" : fmt::format(", PRIMARY KEY ({})", fmt::join(key, ", "));
   return {{fmt::format("{}, element by element", tensor),
-           fmt::format("CREATE TABLE {} ({}{} {}{})", table, columns, quoted(value_name),
+           fmt::format("CREATE TABLE {} ({}{} {}{})", table, columns, quoted_name(value_name),
                        element_type(dialect, type.dtype), primary)},
           {"", fmt::format("INSERT INTO {}\nSELECT {}e.value FROM {} AS x, {}", table, keys, chunks,
                            elements_from(dialect, "x.chunk", type.dtype, type.rank))}};

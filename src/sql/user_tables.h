@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "sql/dialect.h"
-#include "sql/gather.h"
+#include "sql/functions/gather.h"
 #include "sql/names.h"
 #include "sql/script.h"
 #include "tra/relation.h"

@@ -4,8 +4,8 @@
 #include <span>
 
 #include "base/error.h"
-#include "sql/array_bytes.h"
-#include "sql/functions.h"
+#include "sql/functions/array_bytes.h"
+#include "sql/functions/functions.h"
 
 namespace {
 

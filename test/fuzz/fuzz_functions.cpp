@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "sql/array_bytes.h"
-#include "sql/functions.h"
+#include "sql/functions/array_bytes.h"
+#include "sql/functions/functions.h"
 #include "tra/named_kernels.h"
 
 namespace {

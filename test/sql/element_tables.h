@@ -19,8 +19,8 @@ namespace einrel::test {
 inline void make_element_table(sql::Database& database, const std::string& name, const Tensor& tensor,
                                const std::vector<std::string>& columns) {
   std::string names;
-  for (const std::string& column : columns) names += sql::quoted(column) + ", ";
-  database.execute(fmt::format("CREATE TABLE {} ({}\"value\")", sql::quoted(name), names));
+  for (const std::string& column : columns) names += sql::quoted_name(column) + ", ";
+  database.execute(fmt::format("CREATE TABLE {} ({}\"value\")", sql::quoted_name(name), names));
   const std::vector<double> values = values_of(tensor);
   std::string rows;
   for (std::size_t at = 0; at < values.size(); ++at) {
@@ -37,7 +37,7 @@ inline void make_element_table(sql::Database& database, const std::string& name,
     if (std::isinf(value)) text = value > 0 ? "9e999" : "-9e999";
     rows += fmt::format("{}({}{})", rows.empty() ? "" : ", ", keys, text);
   }
-  if (!rows.empty()) database.execute(fmt::format("INSERT INTO {} VALUES {}", sql::quoted(name), rows));
+  if (!rows.empty()) database.execute(fmt::format("INSERT INTO {} VALUES {}", sql::quoted_name(name), rows));
 }
 
 }  // namespace einrel::test

@@ -1,4 +1,4 @@
-#include "sql/kernel_table.h"
+#include "sql/functions/kernel_table.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>

@@ -120,15 +120,15 @@ inline void expect_exponentials(sql::Database& database) {
 inline void make_table(sql::Database& database, const DeclaredInput& input, const Tensor& tensor,
                        const std::string& type) {
   std::string columns;
-  for (const std::string& label : input.labels) columns += sql::quoted(label) + " integer, ";
-  database.execute(fmt::format("CREATE TABLE {} ({}\"value\" {})", sql::quoted(input.name), columns, type));
+  for (const std::string& label : input.labels) columns += sql::quoted_name(label) + " integer, ";
+  database.execute(fmt::format("CREATE TABLE {} ({}\"value\" {})", sql::quoted_name(input.name), columns, type));
   std::string rows;
   sql::for_each_element(tensor, [&](const Key& key, auto value) {
     rows += rows.empty() ? "(" : ", (";
     for (const std::int64_t at : key) rows += fmt::format("{}, ", at);
     rows += type == "boolean" ? (value != 0 ? "true)" : "false)") : fmt::format("{})", value);
   });
-  database.execute(fmt::format("INSERT INTO {} VALUES {}", sql::quoted(input.name), rows));
+  database.execute(fmt::format("INSERT INTO {} VALUES {}", sql::quoted_name(input.name), rows));
 }
 
 inline std::vector<std::string> columns_of_result(const sql::Database& database, const Vertex& vertex) {
@@ -279,7 +279,7 @@ inline void expect_names_to_be_free(sql::Database& database, const std::vector<s
     if (!is_element) database.use_functions();
     expect_agreement(by_printed_script(database, text, formats), wanted, 1e-3);
   }
-  for (const DeclaredInput& input : declared) database.execute("DROP TABLE " + sql::quoted(input.name));
+  for (const DeclaredInput& input : declared) database.execute("DROP TABLE " + sql::quoted_name(input.name));
 }
 
 }  // namespace einrel::test

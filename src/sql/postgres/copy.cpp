@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 
 namespace einrel::sql {
 namespace {

@@ -484,7 +484,7 @@ std::vector<std::string> PostgresDatabase::tables() {
 
 std::optional<FoundTable> PostgresDatabase::find_table(const std::string& name) {
   const PostgresName parts = postgres_name(name);
-  quoted(name);  // refuses NUL
+  quoted_name(name);  // refuses NUL
   const std::vector<std::string> schemas = parts.schema ? std::vector{*parts.schema} : schemas_;
   for (const std::string& schema : schemas) {
     const Result found =
@@ -493,7 +493,7 @@ std::optional<FoundTable> PostgresDatabase::find_table(const std::string& name) 
             "CAST(nspname AS text) = $2",
             Author::einrel, {parts.name, schema});
     if (PQntuples(found.get()) == 0) continue;
-    return FoundTable{quoted(schema) + "." + quoted(parts.name), *PQgetvalue(found.get(), 0, 0) == 't'};
+    return FoundTable{quoted_name(schema) + "." + quoted_name(parts.name), *PQgetvalue(found.get(), 0, 0) == 't'};
   }
   return std::nullopt;
 }
@@ -510,7 +510,7 @@ std::string PostgresDatabase::new_table(const std::string& name) {
     throw UserError(parts.schema
                         ? fmt::format("{} has no schema '{}'", title_, printable(*parts.schema))
                         : fmt::format("{} has no schema for new tables; name one: SCHEMA.{}", title_, printable(name)));
-  return quoted(schemas.front()) + "." + quoted(parts.name);
+  return quoted_name(schemas.front()) + "." + quoted_name(parts.name);
 }
 
 void PostgresDatabase::store_chunks(const std::string& table, const Relation& chunks, std::size_t key_arity) {

@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sql/array_bytes.h"
 #include "sql/elements.h"
+#include "sql/functions/array_bytes.h"
 #include "sql/names.h"
 #include "sql/script.h"
 

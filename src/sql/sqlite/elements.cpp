@@ -4,7 +4,7 @@
 #include <new>
 
 #include "base/error.h"
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 #include "sql/sqlite/functions.h"
 
 /// einrel_elements(array): a row for each element of an array, as a table-valued function (an eponymous virtual table

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "kernel/heed_stop.h"
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 
 namespace einrel::sql {
 namespace {

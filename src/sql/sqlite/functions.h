@@ -2,7 +2,7 @@
 
 #include <exception>
 
-#include "sql/functions.h"
+#include "sql/functions/functions.h"
 #include "sql/sqlite/api.h"
 
 namespace einrel::sql {

@@ -247,8 +247,6 @@ constexpr const char* instruction_set() {
   return "AVX-512";
 #elif HWY_TARGET == HWY_AVX2
   return "AVX2";
-#elif HWY_TARGET == HWY_SSE4
-  return "SSE4";
 #elif HWY_ARCH_ARM
   return "NEON";
 #else

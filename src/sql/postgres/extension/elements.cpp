@@ -2,7 +2,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 #include "sql/postgres/extension/exchange.h"
 #include "tensor/convert.h"
 

@@ -3,7 +3,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 #include "sql/postgres/states.h"
 
 extern "C" {

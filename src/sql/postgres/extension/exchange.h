@@ -7,7 +7,7 @@
 #include <string>
 #include <utility>
 
-#include "sql/functions.h"
+#include "sql/functions/functions.h"
 
 // Behind everything of C++: PostgreSQL's headers define short names as macros.
 extern "C" {

@@ -1,4 +1,4 @@
-#include "sql/functions.h"
+#include "sql/functions/functions.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 #include "tra/interpret.h"
 
 namespace einrel::sql {

@@ -1,4 +1,4 @@
-#include "sql/kernel_table.h"
+#include "sql/functions/kernel_table.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "kernel/evaluate.h"
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 #include "tra/interpret.h"
 #include "tra/text/call_tree.h"
 #include "tra/text/print_kernel.h"

@@ -1,4 +1,4 @@
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "sql/gather.h"
+#include "sql/functions/gather.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sql/array_bytes.h"
+#include "sql/functions/array_bytes.h"
 #include "tensor/convert.h"
 
 namespace einrel::sql {

@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "kernel/workers.h"
-#include "sql/gather.h"
-#include "sql/kernel_table.h"
+#include "sql/functions/gather.h"
+#include "sql/functions/kernel_table.h"
 
 /// What scripts call, whatever the database: a database turns its values into these, and arrays into array_bytes.
 ///
