@@ -139,7 +139,7 @@ TEST_F(ApiProgram, KeepsItsPlansFromRunToRun) {
   EXPECT_THAT(kept["C"].values<float>(), equals(twice));
 }
 
-TEST_F(ApiProgram, TakesInputsThatAreMadePieceByPiece) {
+TEST(ApiProgramOfPieces, TakesInputsThatAreMadePieceByPiece) {
   const Program program = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n");
   const Tensor a = random_like({64, 64}, 1);
   const Tensor b = random_like({64, 64}, 2);
@@ -395,7 +395,7 @@ TEST_F(ApiProgram, IsReadFromAFile) {
   EXPECT_THAT(result["C"].values<float>(), equals(product(a, b)));
 }
 
-TEST_F(ApiProgram, FollowsAPlanThatWasWrittenDown) {
+TEST(ApiProgramByPlan, FollowsAPlanThatWasWrittenDown) {
   const Program program = Program::parse(matmul);
   const std::string plan = program.plan({.sites = 4, .planners = {"sqrt"}});
   const Inputs inputs{{"A", random_like({7, 5}, 1)}, {"B", random_like({5, 6}, 2)}};
@@ -408,7 +408,7 @@ TEST_F(ApiProgram, FollowsAPlanThatWasWrittenDown) {
   EXPECT_THAT(program.html({.sites = 4}), HasSubstr("<html"));
 }
 
-TEST_F(ApiProgram, StopsARunWhenItIsAskedTo) {
+TEST(ApiProgramStopped, StopsARunWhenItIsAskedTo) {
   const Program program = Program::parse("input A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]");
   const Inputs inputs{{"A", random_like({64, 64}, 1)}, {"B", random_like({64, 64}, 2)}};
   std::stop_source stop;

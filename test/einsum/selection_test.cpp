@@ -105,7 +105,7 @@ TEST(Selected, CountsNoOperationsForPositionsThatDoNotCount) {
   EXPECT_EQ(flops(whole.vertices.back()), 21 * 9 * 3 * 6);
 }
 
-std::vector<std::string> split_formulas(const std::string& statement) {
+std::vector<std::string> formulas_of_selections(const std::string& statement) {
   const EinGraph graph = split_selections(graph_of(declarations + statement));
   verify(graph);
   std::vector<std::string> all;
@@ -116,29 +116,29 @@ std::vector<std::string> split_formulas(const std::string& statement) {
 }
 
 TEST(SplitSelections, ComputesWhatIsScatteredFirst) {
-  EXPECT_EQ(split_formulas("Z[v,d] = sum[s] where(v == T[s], X[s,d] * R[s], 0)\n"),
+  EXPECT_EQ(formulas_of_selections("Z[v,d] = sum[s] where(v == T[s], X[s,d] * R[s], 0)\n"),
             (Texts{"Z_1[s,d] = X[s,d] * R[s]", "Z[v,d] = sum[s] where(v == i64(T[s]), Z_1[s,d], 0)"}));
-  EXPECT_EQ(split_formulas("Z[x] = sum[y,k] where(x == 2 * y + k, G[y] * K[k], 0)\n"),
+  EXPECT_EQ(formulas_of_selections("Z[x] = sum[y,k] where(x == 2 * y + k, G[y] * K[k], 0)\n"),
             (Texts{"Z_1[y,k] = G[y] * K[k]", "Z[x] = sum[y,k] where(x == y * 2 + k, Z_1[y,k], 0)"}));
-  EXPECT_EQ(split_formulas("Z[v] = sum[s,d] where(v == T[s], X[s,d] * D[d], 0)\n"),
+  EXPECT_EQ(formulas_of_selections("Z[v] = sum[s,d] where(v == T[s], X[s,d] * D[d], 0)\n"),
             (Texts{"Z_1[s] = sum[d] X[s,d] * D[d]", "Z[v] = sum[s] where(v == i64(T[s]), Z_1[s], 0)"}));
 }
 
 TEST(SplitSelections, GathersFirst) {
-  EXPECT_EQ(split_formulas("Z[s] = sum[v,d] f32(v == T[s]) * E[v,d] * X[s,d]\n"),
+  EXPECT_EQ(formulas_of_selections("Z[s] = sum[v,d] f32(v == T[s]) * E[v,d] * X[s,d]\n"),
             (Texts{"Z_1[s,d] = sum[v] where(v == i64(T[s]), E[v,d], 0)",
                    "Z[s] = sum[d] where(i64(T[s]) >= 0, where(i64(T[s]) < 90, Z_1[s,d] * X[s,d], 0), 0)"}));
   // What has been checked is in range.
-  EXPECT_EQ(
-      split_formulas("C[s] = in_range_at(T[s], s, T[7], E[90])\nZ[s] = sum[v,d] where(v == C[s], exp(E[v,d]), 0)\n"),
-      (Texts{"C[s] = in_range_at(i64(T[s]), s, T[7], E[90])", "Z_1[s,d] = sum[v] where(v == C[s], E[v,d], 0)",
-             "Z[s] = sum[d] exp(Z_1[s,d])"}));
+  EXPECT_EQ(formulas_of_selections(
+                "C[s] = in_range_at(T[s], s, T[7], E[90])\nZ[s] = sum[v,d] where(v == C[s], exp(E[v,d]), 0)\n"),
+            (Texts{"C[s] = in_range_at(i64(T[s]), s, T[7], E[90])", "Z_1[s,d] = sum[v] where(v == C[s], E[v,d], 0)",
+                   "Z[s] = sum[d] exp(Z_1[s,d])"}));
 }
 
 TEST(SplitSelections, LeavesOthersAsTheyAre) {
   for (const char* const statement :
        {"Z[s,d] = sum[v] where(v < T[s], E[v,d], 0)", "Z[s,d] = X[s,d] * 2", "Z[v] = sum[d] E[v,d] * E[v,d]"}) {
-    EXPECT_EQ(split_formulas(std::string(statement) + "\n"), Texts{statement});
+    EXPECT_EQ(formulas_of_selections(std::string(statement) + "\n"), Texts{statement});
   }
 }
 
