@@ -86,7 +86,7 @@ void end_process(const std::exception_ptr& error) {
 
 std::string folder_of(const std::optional<std::string>& spill) { return spill.value_or(temporary_folder()); }
 
-RunMemory in_order(const std::optional<std::string>& spill) { return InOrder{folder_of(spill)}; }
+RunMemory memory_in_order(const std::optional<std::string>& spill) { return InOrder{folder_of(spill)}; }
 
 RunMemory spilling(const PlannedTasks& tasks, std::int64_t limit, const std::optional<std::string>& spill,
                    const Job& job) {
@@ -171,7 +171,7 @@ Chosen for_rank(const Compiled& compiled, Asked asked, const SourceText& source,
   if (!may_spill || by_plan.plan.peak.bytes <= chunk_memory(left_beside(tasks, by_plan.request), asked.threads)) {
     if (limit && !is_given) make_room_for_bookkeeping(compiled, asked.planner, by_plan, tasks, job);
     check_rank_fits(compiled, by_plan, tasks, asked.threads, source);
-    return {std::move(tasks), asked.threads, limit ? in_order(asked.spill) : RunMemory{}, std::move(by_plan)};
+    return {std::move(tasks), asked.threads, limit ? memory_in_order(asked.spill) : RunMemory{}, std::move(by_plan)};
   }
   const TaskMemory memory{*limit, asked.threads, true};
   if (is_given) {
@@ -193,7 +193,7 @@ Chosen for_process(const Compiled& compiled, Asked asked, const Job& job) {
   PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
   if (!limit) return {std::move(tasks), asked.threads, Unlimited{}, std::move(by_plan)};
   if (runs_in_order(tasks, *limit, asked.threads))
-    return {std::move(tasks), asked.threads, in_order(asked.spill), std::move(by_plan)};
+    return {std::move(tasks), asked.threads, memory_in_order(asked.spill), std::move(by_plan)};
   const TaskMemory memory{*limit, std::min(asked.threads, most_session_threads())};
   std::size_t threads = memory.threads;
   if (is_given) {
@@ -245,7 +245,7 @@ RunMemory memory_of_relations(PlannedTasks& tasks, const AlgebraFacts& facts, st
   };
   read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
   if (!job.is_started) {
-    if (runs_in_order(tasks, limit, threads)) return in_order(spill);
+    if (runs_in_order(tasks, limit, threads)) return memory_in_order(spill);
     const TaskMemory memory{limit, std::min(threads, most_session_threads())};
     order_within(tasks.graph, memory);
     threads = threads_that_spill(tasks, memory, cut_by_program);
@@ -257,7 +257,7 @@ RunMemory memory_of_relations(PlannedTasks& tasks, const AlgebraFacts& facts, st
   const std::int64_t left = left_for_arrays(limit, bookkeeping_by_starpu(tasks));
   if (!spill || left <= 0 || needed <= chunk_memory(left, threads)) {
     check_relations_fit(tasks, needed, limit, facts);
-    return in_order(spill);
+    return memory_in_order(spill);
   }
   const TaskMemory memory{limit, threads, true};
   order_within(tasks.graph, memory);
