@@ -173,7 +173,7 @@ def linspace(
     [0.0, 0.5, 1.0]
     """
     _on_cpu(device)
-    num = constant("num", num)
+    num = operator.index(constant("num", num))
     if isinstance(start, Array) or isinstance(stop, Array):
         share = linspace(0.0, 1.0, num, endpoint=endpoint)
         return asarray(asarray(start) * (1 - share) + asarray(stop) * share, dtype=dtype)

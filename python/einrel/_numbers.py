@@ -40,6 +40,8 @@ def constant(name: str, value: Any) -> Any:
         )
     if isinstance(value, (Array, np.ndarray)) and value.ndim == 0:
         return value.item()
+    if isinstance(value, np.bool_):
+        return bool(value)
     if not isinstance(value, (int, float, np.number)):
         raise TypeError(
             f"{name}={value!r} is no number: give one, such as float(...) makes of an array with one element"

@@ -161,6 +161,9 @@ def test_new_arrays() -> None:
     same(er.linspace(-1, 1, 7), np.linspace(-1, 1, 7))
     same(er.linspace(0, 1, 4, endpoint=False), np.linspace(0, 1, 4, endpoint=False))
     same(er.linspace(3, 4, 1), np.linspace(3, 4, 1))
+    with pytest.raises(TypeError):
+        er.linspace(0, 1, 2.5)
+    same(er.arange(np.bool_(True)), np.arange(np.bool_(True)))
     same(er.eye(3, 4, k=1), np.eye(3, 4, k=1))
     same(er.zeros((2, 3), dtype="int32"), np.zeros((2, 3), "int32"))
     same(er.ones(3), np.ones(3))

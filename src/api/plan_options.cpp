@@ -68,7 +68,7 @@ RunRequest request_of(const RunOptions& options, const Job& job) {
 }
 
 void check_planner(const std::string& name) {
-  if (name == "table-1" || name == "ia-rules") {
+  if (plans_relations(name)) {
     throw UserError(
         fmt::format("{} plans relations, which the command shows: einrel explain PROGRAM --planner {}", name, name));
   }

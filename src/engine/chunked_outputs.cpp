@@ -179,6 +179,7 @@ void ChunkedOutputs::open_files(const std::vector<PlannedTensor>& added) {
       by_file[known->second].push_back(output.get());
     }
   });
+  invariant(added.empty() || by_file.size() == 1, "what is added has one file that it goes to");
   for (const std::vector<Output*>& outputs : by_file) {
     std::vector<PlannedTensor> planned;
     for (const Output* const output : outputs) planned.push_back(output->planned());

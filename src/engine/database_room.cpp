@@ -145,8 +145,10 @@ std::string check_database_room(sql::Database& database, const EinGraph& graph, 
 std::string check_room_of_rows(sql::Database& database, const std::string& title, const sql::KeptRows& first,
                                const sql::CountRows& count) {
   const std::optional<std::string> folder = database.folders().temporary;
-  const std::optional<double> free = folder ? free_bytes(*folder) : std::nullopt;
+  std::optional<double> free = folder ? free_bytes(*folder) : std::nullopt;
   if (!free) return "";
+  // The pages of the first rows, which are dropped, are in SQLite's file still, and filled again.
+  if (database.dialect() == sql::Dialect::sqlite) *free += first.bytes;
   constexpr double empty = 65536;  // of the pages that the first rows are in, at most
   constexpr double least = 20;
   const double row = std::max(least, (first.bytes - empty) / static_cast<double>(first.rows));

@@ -12,7 +12,7 @@ struct ConnectionState : FunctionState {
   std::exception_ptr error;  ///< of the call that failed: SQLite itself keeps its words only
 };
 
-/// Registers with a connection what scripts call (sql/functions.h). Throws RunError when SQLite refuses them.
+/// Registers with a connection what scripts call (sql/functions/functions.h). Throws RunError when SQLite refuses them.
 void register_functions(sqlite3* database, ConnectionState& state);
 
 /// The table-valued einrel_elements.

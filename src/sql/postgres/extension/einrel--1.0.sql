@@ -1,4 +1,4 @@
--- What scripts of Einrel call (src/sql/functions.h). Arrays are bytea: src/sql/array_bytes.h.
+-- What scripts of Einrel call (src/sql/functions/functions.h). Arrays are bytea: src/sql/functions/array_bytes.h.
 \echo Use "CREATE EXTENSION einrel" to load this file. \quit
 
 -- The schema is the extension's own (einrel.control): who may use it may call the functions, and nobody may add any.
