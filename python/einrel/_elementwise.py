@@ -197,14 +197,20 @@ def _signbit(x: Formula) -> Formula:
 # of the function on both sides of it: no abs, maximum or special case stands where the function is smooth.
 
 
+def _half_exp(x: Formula) -> Formula:
+    """exp(x) / 2, also where exp(x) is too large; x / 2 is exact, where x - log(2) would be rounded."""
+    root = call("exp", x / 2)
+    return root / 2 * root
+
+
 def _sinh(x: Formula) -> Formula:
     near = (call("expm1", x) - call("expm1", -x)) / 2
-    far = where(x < 0, -call("exp", -x - math.log(2)), call("exp", x - math.log(2)))
+    far = where(x < 0, -_half_exp(-x), _half_exp(x))
     return where(_magnitude(x) > 20, far, near)
 
 
 def _cosh(x: Formula) -> Formula:
-    return call("exp", x - math.log(2)) + call("exp", -x - math.log(2))
+    return _half_exp(x) + _half_exp(-x)
 
 
 def _asinh(x: Formula) -> Formula:

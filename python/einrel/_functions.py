@@ -173,15 +173,21 @@ def pow(x: Operand, y: Operand, /) -> Array:
     return _POW(x, _not_negative(x, y)) if powered is None else powered
 
 
+def _is_real(operand: Operand) -> bool:
+    """Whether it is of floating point; also of whole numbers of any size, which are none."""
+    if isinstance(operand, (bool, int, float)):
+        return isinstance(operand, float)
+    return is_floating(BY_NAME[node_of(operand).type.dtype])
+
+
 def _not_negative(x: Operand, y: Operand) -> Operand:
     """Exponents, which are an error where they are integers below 0, and so is x."""
-    exponent = node_of(y)
-    dtypes = [BY_NAME[node_of(operand).type.dtype] for operand in (x, y)]
-    if any(map(is_floating, dtypes)):
+    if _is_real(x) or _is_real(y):
         return y
+    exponent = node_of(y)
     if isinstance(y, TracedNumber):
         if not is_number(x):  # of numbers Python computes it
-            y.course.exponent(y, dtypes[0])
+            y.course.exponent(y, BY_NAME[node_of(x).type.dtype])
         return y
     if exponent.is_computed and (Array(exponent)._elements() < 0).any():
         raise ValueError("a negative exponent of integers; cast them first")

@@ -258,6 +258,16 @@ def test_exponents_of_numpys_have_their_type() -> None:
         close(er.asarray(x) ** n, x**n)
 
 
+@pytest.mark.parametrize("name", ["sinh", "cosh"])
+@pytest.mark.parametrize(("dtype", "last"), [("f4", 89.4), ("f8", 710.4)])
+def test_hyperbolic_functions_round_large_numbers_little(name: str, dtype: str, last: float) -> None:
+    """Up to where the result is infinite, and exp(x) is long before."""
+    x = np.array([*np.linspace(-last, last, 10001), np.inf, -np.inf, last + 2, 0.0]).astype(dtype)
+    exact = getattr(np, name)(x.astype("longdouble"))
+    with np.errstate(over="ignore"):
+        close(getattr(er, name)(x), exact.astype(dtype), 4 * np.finfo(dtype).eps)
+
+
 def test_integers_to_negative_powers_are_refused() -> None:
     x, n = er.asarray(np.array([2, 3])), er.asarray(np.array([1, -1]))
     for exponent in (-1, np.int64(-1), np.array([1, -1]), n):
@@ -278,10 +288,13 @@ def test_integers_to_negative_powers_are_refused_of_traced_numbers(rng: np.rando
     np.testing.assert_array_equal(power(np.array([2.0, 4.0]), -1), [0.5, 0.25])
 
 
-def test_whole_numbers_of_any_size_stand_beside_bfloat16() -> None:
+def test_whole_numbers_of_any_size_stand_beside_floats() -> None:
     x = np.array([1.0, -np.inf], ml_dtypes.bfloat16)
     for number in (2**63, -(2**70)):
         for function in (lambda x, n=number: x + n, er.jit(lambda x, n=number: n + x)):
             np.testing.assert_array_equal(np.asarray(function(er.asarray(x))).astype("f8"), [number, -np.inf])
+    for dtype in (ml_dtypes.bfloat16, "f4", "f8"):
+        powers = er.pow(2**70, er.asarray(np.array([0.5, 1.0], dtype)))
+        np.testing.assert_array_equal(np.asarray(powers).astype("f8"), [2.0**35, 2.0**70])
     with pytest.raises(OverflowError):
         er.asarray(x) * 10**400

@@ -41,7 +41,7 @@ WHOLE = [
     -(2**70),
 ]
 REAL = [0.0, -0.0, 1.0, -1.0, 0.5, -2.5, 3.0, 7.25, 1e-3, 100.0, -3e4, 7e4, 1e10, 1e30, np.inf, -np.inf, np.nan]
-CAST = "of bools: cast them first, or use logical functions"
+REFUSED = ("of bools: cast them first, or use logical functions", "could not be promoted by")  # the latter by NumPy
 Function = Callable[..., Any]
 
 
@@ -120,11 +120,16 @@ def of_halves(function: Function, are_weak: bool = True) -> Function:
 TOLERANCES = {"bfloat16": 1.6e-2, "float16": 2e-3, "float32": 4e-7}
 
 
+def is_refused(result: Any) -> bool:
+    """What the language lacks, by name."""
+    is_reason = isinstance(result, TypeError) and any(reason in str(result) for reason in REFUSED)
+    return is_reason or isinstance(result, NotImplementedError)
+
+
 def check_same(ours: Any, numpys: Any, tolerance: float, what: str, scale: Any = 0.0) -> None:
     """But for roundings, also those of terms as large as `scale`."""
-    is_refused = isinstance(ours, NotImplementedError) or (isinstance(ours, TypeError) and str(ours).endswith(CAST))
-    if is_refused and not isinstance(numpys, Exception):
-        return  # what the language lacks is refused by name
+    if is_refused(ours) and not isinstance(numpys, Exception):
+        return
     if isinstance(numpys, OverflowError) and getattr(ours, "dtype", None) == np.bool_:
         return  # a truth value compared with a whole number of more than 64 bits
     if isinstance(ours, OverflowError) and what.startswith(("where", "np.where")):
@@ -180,7 +185,7 @@ def check(
             traced = result_of(er.jit(lambda *operands: ours(*operands), **options), given)
         else:
             continue
-        if isinstance(traced, er.ProgramError) and name.startswith("np."):
+        if is_refused(traced) or (isinstance(traced, er.ProgramError) and name.startswith("np.")):
             continue  # what the language lacks, NumPy computes of elements, which there are none of
         assert isinstance(traced, Exception) == isinstance(plain, Exception), f"jitted {what}: {traced!r}, {plain!r}"
         if isinstance(plain, Exception):
@@ -214,10 +219,19 @@ def test_floating_functions_of_two(name: str) -> None:
     check(name, getattr(er, name), of_halves(of_bools_as_f64(getattr(np, name))), 2, 1e-13)
 
 
+def power(x: Any, y: Any) -> Any:
+    """np.power, which takes the root of -inf at times, NaN, for its power of 0.5, which is inf."""
+    result = np.power(x, y)
+    if result.dtype.kind != "f":
+        return result
+    return np.where((np.asarray(x) == -np.inf) & (np.asarray(y) == 0.5), np.inf, result).astype(result.dtype)
+
+
 @pytest.mark.parametrize("name", ["add", "sub", "mul", "truediv", "floordiv", "lt", "eq", "pow"])
 def test_operators(name: str) -> None:
     function = getattr(operator, name)
-    check(name, function, of_halves(of_bools_as_f64(function) if name == "truediv" else function), 2, 1e-13)
+    expected = power if name == "pow" else function
+    check(name, function, of_halves(of_bools_as_f64(function) if name == "truediv" else expected), 2, 1e-13)
 
 
 UNARY = ["negative", "positive", "abs", "square", "sign", "isnan", "isfinite", "isinf", "logical_not"]
@@ -269,8 +283,8 @@ def test_other_functions_of_two(name: str) -> None:
 
 
 def test_powers() -> None:
-    check("er.pow", er.pow, of_halves(np.power), 2, 1e-13)
-    check("np.power", np.power, of_halves(np.power), 2, 1e-13)
+    check("er.pow", er.pow, of_halves(power), 2, 1e-13)
+    check("np.power", np.power, of_halves(power), 2, 1e-13)
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "maximum", "less", "equal"])
