@@ -31,7 +31,7 @@ TEST(RunRequest, AsksForAPlanWhereAnythingOfOneIsSaid) {
 
 TEST(RunRequest, AJobHasAsManySitesAsRanks) {
   EXPECT_EQ(plan_request(RunRequest{}, job_of(3)).sites, 3);
-  EXPECT_EQ(plan_request(RunRequest{.sites = 2}, {}).sites, 2);
+  EXPECT_EQ(plan_request(RunRequest{.sites = 2}, Job{}).sites, 2);
 }
 
 TEST(RunRequest, AMachineThatIsChosenLimitsTheMemoryOfRanksAlone) {
