@@ -344,7 +344,7 @@ void keep_rows(Database& database, UserTable& table, const std::vector<Column>& 
   KeptRows kept = keep(few);
   if (kept.rows == few) {
     // PostgreSQL keeps the file of a table that is dropped until the transaction ends, but not what was in it.
-    if (is_postgres(database.dialect())) database.execute("TRUNCATE " + table.kept);
+    if (database.dialect() == Dialect::postgres) database.execute("TRUNCATE " + table.kept);
     database.execute("DROP TABLE " + table.kept);
     if (check) check(table.title, kept, [&](std::int64_t most) { return database.count_rows(table.source, most); });
     kept = keep(std::nullopt);

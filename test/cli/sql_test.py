@@ -4,14 +4,10 @@ import itertools
 import json
 import os
 import resource
-import signal
 import sqlite3
-import subprocess
-import time
 
 import numpy as np
 
-import einrel_process
 from einrel_process import einrel, main
 from sqlite_case import SqliteProduct
 
@@ -102,12 +98,6 @@ class Database(SqliteProduct):
         for papers in ("single tile-100-100", "row single", "element row", "row-strip-10 row", "column-strip-100 tile-100-100"):
             self.assertIn(tuple(papers.split()), found["cut"] | found["put together"])
 
-    def settings(self, text):
-        """The environment of a user whose databases.json holds this."""
-        os.makedirs(self.path("settings/einrel"), exist_ok=True)
-        self.text_file("settings/einrel/databases.json", text)
-        return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "XDG_CONFIG_HOME": self.path("settings")}
-
     def test_an_analysis_has_a_line_for_each_statement(self):
         formats = ("--formats", "X=row,Y=column-strip-3,Z=tile-10-4")
         result = self.run_product(*formats, "--out", "Z=table:Z", "--analyze", "--json")
@@ -190,34 +180,6 @@ class Database(SqliteProduct):
         self.refuse(1, "calibrate", "--database", "sqlite:" + self.file, "--threads", "1", mentions=["--threads"], env=environment)
         with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
             self.assertEqual(file.read(), '{"databases": []}')
-
-    def test_calibrating_leaves_the_database_as_it_was(self):
-        before = self.content()
-        environment = self.settings('{"databases": []}')
-        command = ["calibrate", "--database", "sqlite:" + self.file]
-        with subprocess.Popen([einrel_process.PROGRAM, *command], env=environment, stdout=subprocess.DEVNULL) as stopped:
-            time.sleep(1)
-            stopped.send_signal(signal.SIGINT)
-        self.assertEqual(stopped.returncode, -signal.SIGINT)
-        self.assertEqual((self.content(), sorted(os.listdir(self.folder))), (before, ["a.db", "product.ein", "settings"]))
-        done = subprocess.run([einrel_process.PROGRAM, *command], env=environment, capture_output=True, text=True, timeout=280, check=False)
-        said = done.stdout
-        self.assertEqual((self.content(), sorted(os.listdir(self.folder))), (before, ["a.db", "product.ein", "settings"]))
-        if done.returncode != 0:  # beside other tests
-            self.assertEqual((done.returncode, said), (2, ""))
-            self.assertRegex(done.stderr, r"^error: \d+ queries were measured 2 times, and still .*\. The weights stay as they were")
-            with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
-                self.assertEqual(file.read(), '{"databases": []}')
-            return
-        for words in ("R^2", "worst: ", "predicted", "measured", "databases.json"):
-            self.assertIn(words, said)
-        with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
-            (found,) = json.load(file)["databases"]
-        self.assertEqual(found["server"], "sqlite")
-        for weight in ("operation", "tuple"):
-            self.assertGreater(found[weight], 0)
-        used = json.loads(self.run_product("--analyze", "--json", env=environment).out)["weights"]
-        self.assertEqual(used, {"workers": 1} | {name: found[name] for name in used if name != "workers"})
 
     def test_queries_and_files_are_inputs_and_files_outputs(self):
         self.execute("CREATE TABLE samples (id INTEGER PRIMARY KEY, a, b, c, kind)")

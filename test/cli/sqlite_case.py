@@ -1,5 +1,6 @@
 """What tests with a database of SQLite share."""
 
+import os
 import sqlite3
 
 import numpy as np
@@ -44,6 +45,12 @@ class SqliteProduct(ProductInDatabase, ProgramTest):
     def run_product(self, *arguments, x="table:X", **options):
         return einrel("run", self.program, "--database", "sqlite:" + self.file, "--in", "X=" + x, "--in", "Y=table:Y",
                       *arguments, **options)
+
+    def settings(self, text):
+        """The environment of a user whose databases.json holds this."""
+        os.makedirs(self.path("settings/einrel"), exist_ok=True)
+        self.text_file("settings/einrel/databases.json", text)
+        return {**os.environ, "OPENBLAS_NUM_THREADS": "1", "XDG_CONFIG_HOME": self.path("settings")}
 
     def content(self):
         with open(self.file, "rb") as file:
