@@ -30,7 +30,7 @@ def einrel(*arguments, stdin="", **options):
     # Small tensors: starting OpenBLAS's threads takes longer. No machine that somebody has calibrated.
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "XDG_CONFIG_HOME": os.devnull}
     completed = subprocess.run(
-        [PROGRAM, *map(os.fspath, arguments)], input=given, capture_output=True, timeout=120,
+        [PROGRAM, *map(os.fspath, arguments)], input=given, capture_output=True, timeout=options.pop("timeout", 120),
         env=options.pop("env", environment), **options)
     return Result(completed)
 

@@ -7,7 +7,7 @@ import subprocess
 import time
 
 import einrel_process
-from einrel_process import main
+from einrel_process import einrel, main
 from sqlite_case import SqliteProduct
 
 
@@ -21,17 +21,16 @@ class Calibrating(SqliteProduct):
             stopped.send_signal(signal.SIGINT)
         self.assertEqual(stopped.returncode, -signal.SIGINT)
         self.assertEqual((self.content(), sorted(os.listdir(self.folder))), (before, ["a.db", "product.ein", "settings"]))
-        done = subprocess.run([einrel_process.PROGRAM, *command], env=environment, capture_output=True, text=True, timeout=280, check=False)
-        said = done.stdout
+        done = einrel(*command, env=environment, timeout=280)
         self.assertEqual((self.content(), sorted(os.listdir(self.folder))), (before, ["a.db", "product.ein", "settings"]))
-        if done.returncode != 0:  # beside other tests
-            self.assertEqual((done.returncode, said), (2, ""))
-            self.assertRegex(done.stderr, r"^error: \d+ queries were measured 2 times, and still .*\. The weights stay as they were")
+        if done.code != 0:  # beside other tests
+            self.assertEqual((done.code, done.out), (2, ""))
+            self.assertRegex(done.err, r"^error: \d+ queries were measured 2 times, and still .*\. The weights stay as they were")
             with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
                 self.assertEqual(file.read(), '{"databases": []}')
             return
         for words in ("R^2", "worst: ", "predicted", "measured", "databases.json"):
-            self.assertIn(words, said)
+            self.assertIn(words, done.out)
         with open(self.path("settings/einrel/databases.json"), encoding="utf-8") as file:
             (found,) = json.load(file)["databases"]
         self.assertEqual(found["server"], "sqlite")
