@@ -361,7 +361,7 @@ void bind_text_program(nb::module_& module) {
           [](TextProgram& program, const std::string& dialect, const std::optional<std::string>& schema,
              const std::optional<std::string>& formats, const std::map<std::string, double>& scalars) {
             return program.lasting().tell([&](const api::Program& told) {
-              return api::to_sql(told, {dialect, schema, formats, scalars});
+              return api::to_sql(told, {.dialect = dialect, .formats = formats, .scalars = scalars, .schema = schema});
             });
           },
           nb::arg("dialect"), nb::arg("schema"), nb::arg("formats"), nb::arg("scalars"))

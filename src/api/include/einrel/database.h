@@ -17,9 +17,9 @@ namespace einrel::api {
 /// How a program is written as SQL.
 struct SqlOptions {
   std::string dialect = "sqlite";              ///< or "postgres", "duckdb"
-  std::optional<std::string> schema = {};      ///< of PostgreSQL, where the tables of the script are; else public
   std::optional<std::string> formats = {};     ///< as of DatabaseOptions; "element": plain SQL, without functions
   std::map<std::string, double> scalars = {};  ///< the program's; those with a default may be left out
+  std::optional<std::string> schema = {};      ///< of PostgreSQL, where the tables of the script are; else public
 };
 
 /// The program as a script: inputs are tables with the names of the tensors, a column for each label and `value`, and
