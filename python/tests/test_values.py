@@ -185,7 +185,7 @@ def check(
             traced = result_of(er.jit(lambda *operands: ours(*operands), **options), given)
         else:
             continue
-        if is_refused(traced) or (isinstance(traced, er.ProgramError) and name.startswith("np.")):
+        if isinstance(traced, (er.ProgramError, NotImplementedError)) and name.startswith("np."):
             continue  # what the language lacks, NumPy computes of elements, which there are none of
         assert isinstance(traced, Exception) == isinstance(plain, Exception), f"jitted {what}: {traced!r}, {plain!r}"
         if isinstance(plain, Exception):
