@@ -24,6 +24,7 @@ struct EinsumArguments {
 };
 
 void check_options(const EinsumArguments& arguments) {
+  check_pass_options(arguments.execution.plan, false, arguments.execution.json);
   check_reduction(arguments.request());
   for (const std::string& operand : arguments.operands) parse_file_ref(operand);
   if (arguments.output) parse_file_ref(*arguments.output);
@@ -39,7 +40,8 @@ Prepared prepare(const EinsumArguments& arguments) {
     prepared.files[operand_name(i, arguments.operands.size())] = file;
     prepared.paths.push_back(given.path);
   }
-  prepared.program = compile(arguments.subscripts, einsum_graph(request));
+  prepared.program =
+      compile(arguments.subscripts, einsum_graph(request), {}, std::nullopt, pass_options(arguments.execution.plan));
   if (arguments.output) prepared.outputs = {{einsum_result, parse_file_ref(*arguments.output)}};
   return prepared;
 }

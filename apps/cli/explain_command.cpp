@@ -17,6 +17,7 @@
 #include "engine/recompute.h"
 #include "engine/report/algebra_text.h"
 #include "engine/report/explain.h"
+#include "engine/report/passes_text.h"
 #include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
 #include "engine/stored_input.h"
@@ -65,6 +66,7 @@ void check_options(const ProgramArguments& arguments) {
 
 void check_options(const ExplainArguments& arguments) {
   check_options(static_cast<const ProgramArguments&>(arguments));
+  check_pass_options(arguments.plan, is_tra(arguments.program), arguments.json);
   plan_request(request_of(arguments.plan, {}));
   for (const std::vector<std::string>& names : {arguments.planners, arguments.difference}) {
     for (const std::string& name : names) check_planner(name);
@@ -115,11 +117,11 @@ void explain_tra(const ExplainArguments& arguments) {
 void explain_relations(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
   refuse_plan_options(arguments);
   const std::int64_t sites = plan_request(request_of(arguments.plan, {})).sites;
-  const AlgebraFacts facts = facts_of(plan_algebra(compiled, sites, wants_search(arguments.planners)));
-  if (arguments.json)
-    print(fmt::format("{}\n", explain_json(compiled, facts)));
-  else
-    print(fmt::format("{}{}", explain_text(compiled, source, detail_of(arguments)), algebra_text(facts)));
+  const AlgebraPlan plan = plan_algebra(compiled, sites, wants_search(arguments.planners));
+  const AlgebraFacts facts = facts_of(plan);
+  if (arguments.json) return print(fmt::format("{}\n", explain_json(compiled, facts)));
+  print(fmt::format("{}{}", explain_text(compiled, source, detail_of(arguments)), algebra_text(facts)));
+  if (arguments.plan.shows_passes) print(passes_text(compiled, tasks_of(plan, {})));
 }
 
 void explain_plans(const ExplainArguments& arguments, Compiled compiled, const SourceText& source) {
@@ -154,6 +156,7 @@ void explain_plans(const ExplainArguments& arguments, Compiled compiled, const S
     text += plan_difference_text(compiled, plan_by(arguments.difference.front()), plan_by(arguments.difference.back()));
   }
   if (arguments.algebra) text += algebra_text(facts_of(algebra_of(compiled.graph, comparison.plans.front().plan)));
+  if (arguments.plan.shows_passes) text += passes_text(compiled, tasks_of(compiled, comparison.plans.front().plan, {}));
   print(text);
 }
 
@@ -162,15 +165,19 @@ void explain_program(const ExplainArguments& arguments) {
   if (is_tra(arguments.program)) return explain_tra(arguments);
   const SourceText source = read_program(arguments.program);
   CheckedProgram checked = check_program(arguments, source);
-  const Compiled compiled =
-      compile(arguments.program, require_graph(checked, source, std::nullopt), {}, checked.initial);
+  const Compiled compiled = compile(arguments.program, require_graph(checked, source, std::nullopt), {},
+                                    checked.initial, pass_options(arguments.plan, checked));
   const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
   RunRequest asked = request_of(arguments.plan, {});
   const bool is_on_one = plan_request(asked).sites == 1;
   asked.sites.reset();
   const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.html &&
                      !arguments.algebra && is_on_one && !asks_for_plan(asked, {});
-  if (plain && !arguments.json) return print(explain_text(compiled, source, detail_of(arguments)));
+  if (plain && !arguments.json) {
+    print(explain_text(compiled, source, detail_of(arguments)));
+    if (arguments.plan.shows_passes) print(passes_text(compiled, whole_tasks(compiled)));
+    return;
+  }
   return relations || plain ? explain_relations(arguments, compiled, source)
                             : explain_plans(arguments, compiled, source);
 }

@@ -13,6 +13,7 @@
 #include "einsum/functions.h"
 #include "einsum/text/macros.h"
 #include "engine/report/lists.h"
+#include "engine/report/passes_text.h"
 #include "machine/machines.h"
 #include "output.h"
 #include "plan/planner.h"
@@ -84,6 +85,9 @@ void add_list_command(CLI::App& app) {
   command->add_subcommand("kernels", "what computes one vertex, and by which library")->callback([] {
     print(kernels_text());
   });
+  command->add_subcommand("passes", "what is done to a program before it runs, in order")->callback([] {
+    print(passes_list());
+  });
   command->add_subcommand("planners", "how programs are cut and placed on sites")->callback([] {
     for (const Planner& planner : all_planners()) print(fmt::format("{:<16} {}\n", planner.name, planner.summary));
     print(
@@ -101,7 +105,8 @@ void add_list_command(CLI::App& app) {
       ->callback(list_machines);
   command->callback([command] {
     if (command->get_subcommands().empty())
-      throw UserError("list what? write: einrel list formats, functions, kernels, machines, planners, or rules");
+      throw UserError(
+          "list what? write: einrel list formats, functions, kernels, machines, passes, planners, or rules");
   });
 }
 

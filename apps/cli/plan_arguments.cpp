@@ -77,6 +77,23 @@ void add_machine_options(CLI::App& command, PlanArguments& arguments) {
           "--machine has)")
       ->allow_extra_args(false);
   command.add_option("--plan", arguments.plan_file, "FILE: a plan that explain --json wrote")->allow_extra_args(false);
+  command
+      .add_option("--skip-pass", arguments.skipped_passes,
+                  "NAME: leave out a pass that a program is right without; several times (see einrel list passes)")
+      ->allow_extra_args(false);
+  command.add_flag("--show-passes", arguments.shows_passes,
+                   "show what each pass made of the program, and how long that took");
+}
+
+PassOptions pass_options(const PlanArguments& arguments, const CheckedProgram& checked) {
+  return {skipped_passes(arguments.skipped_passes), arguments.shows_passes, checked.passes};
+}
+
+void check_pass_options(const PlanArguments& arguments, bool is_tra, bool json) {
+  pass_options(arguments);
+  if (is_tra && (arguments.shows_passes || !arguments.skipped_passes.empty()))
+    throw UserError("--show-passes and --skip-pass are for .ein programs: one in the algebra runs as it is written");
+  if (arguments.shows_passes && json) throw UserError("--show-passes prints text; leave out --json");
 }
 
 void add_plan_options(CLI::App& command, PlanArguments& arguments) {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "einsum/check.h"
+#include "engine/passes.h"
 #include "engine/run_request.h"
 #include "exec/starpu/job.h"
 #include "tensor/inflate.h"
@@ -22,9 +24,11 @@ struct PlanArguments {
   std::optional<std::string> planner;
   std::optional<std::string> spill;
   std::string threads;
+  std::vector<std::string> skipped_passes;
+  bool shows_passes = false;
 };
 
-/// Adds --sites, --machine, --memory, --cost and --plan.
+/// Adds --sites, --machine, --memory, --cost, --plan, --skip-pass and --show-passes.
 void add_machine_options(CLI::App& command, PlanArguments& arguments);
 /// Besides, --batch.
 void add_plan_options(CLI::App& command, PlanArguments& arguments);
@@ -43,6 +47,12 @@ RunRequest request_of(const PlanArguments& arguments, const Job& job);
 
 /// Throws UserError for an option that is wrong, or that contradicts another, whatever is to be planned.
 void check_plan_options(const PlanArguments& arguments);
+
+/// What is said of the passes of this program. Throws UserError for one that cannot be left out.
+PassOptions pass_options(const PlanArguments& arguments, const CheckedProgram& checked = {});
+/// Throws UserError for what is said of passes, which programs in the algebra do not take; of --show-passes, where
+/// JSON is printed.
+void check_pass_options(const PlanArguments& arguments, bool is_tra, bool json);
 
 /// Where inputs are decompressed: under a limit of memory on disk, in the folder of --spill, where chunks go that it
 /// has no room for.

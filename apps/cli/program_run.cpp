@@ -11,6 +11,7 @@
 #include "engine/choose_plan.h"
 #include "engine/chunked_outputs.h"
 #include "engine/initial_states.h"
+#include "engine/report/passes_text.h"
 #include "engine/report/run_report.h"
 #include "engine/report/summary.h"
 #include "engine/report/trace.h"
@@ -97,6 +98,8 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
     if (!job.is_started) check_room(source.name(), chosen, layouts_of(sources), in_place, memory_option);
   });
   if (job.rank == 0 && arguments.explain && !arguments.json) print(explained_text(prepared.program, chosen, source));
+  if (job.rank == 0 && arguments.plan.shows_passes)
+    print(passes_text(std::get<Compiled>(prepared.program), chosen.tasks));
   ChunkedOutputs outputs(chosen, {prepared.outputs.begin(), prepared.outputs.end()},
                          prepared.outputs.empty() || arguments.json, job);
   std::optional<StateFile> saved;

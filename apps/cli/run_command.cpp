@@ -48,6 +48,7 @@ void check_tra_options(const RunArguments& arguments) {
 }
 
 void check_options(const RunArguments& arguments) {
+  check_pass_options(arguments.execution.plan, is_tra(arguments.program), arguments.execution.json);
   if (is_tra(arguments.program)) check_tra_options(arguments);
   check_inputs(arguments.inputs);
   parse_outputs(arguments.outputs);
@@ -68,8 +69,8 @@ void read_ein(const RunArguments& arguments, const SourceText& source, const std
     const std::vector<std::string> unknown = unknown_scalars(scalars, checked.scalars);
     if (!unknown.empty()) throw UserError(fmt::format("{}", fmt::join(unknown, "\n")));
   }
-  Compiled compiled =
-      compile(arguments.program, require_graph(checked, source, prepared.seed), wanted, checked.initial);
+  Compiled compiled = compile(arguments.program, require_graph(checked, source, prepared.seed), wanted, checked.initial,
+                              pass_options(arguments.execution.plan, checked));
   if (const std::optional<std::string>& file = arguments.execution.steps.load) {
     prepared.loaded = load_states(compiled.graph, *file, inflate_folder(arguments.execution.plan));
     prepared.paths.push_back(*file);

@@ -11,6 +11,7 @@
 #include "base/guard.h"
 #include "base/text.h"
 #include "commands.h"
+#include "engine/report/passes_text.h"
 #include "execution.h"
 #include "interrupt.h"
 #include "output.h"
@@ -118,6 +119,7 @@ TrainRequest request_of(const TrainArguments& arguments, SourceText source, cons
   request.log = arguments.log;
   request.local = parse_local(arguments, job);
   request.run = request_of(arguments.plan, job);
+  request.passes = pass_options(arguments.plan);
   if (request.local) request.run = {.threads = request.run.threads};
   return request;
 }
@@ -176,6 +178,7 @@ void train_on(const Job& job, const TrainArguments& arguments) {
     if (is_tra(arguments.program)) throw UserError("train takes a .ein program: one in the algebra has no state");
     request.emplace(request_of(arguments, source, job));
     listener = train_listener(arguments.progress, arguments.hold_out || !arguments.test.empty(), arguments.json);
+    listener.passes = [](const Compiled& program, const PlannedTasks& tasks) { print(passes_text(program, tasks)); };
   });
   std::optional<NotedInterrupt> interrupt;  // from the first step on, when it is asked first
   int signal = 0;
@@ -254,6 +257,7 @@ void add_train_command(CLI::App& app) {
         *command, arguments->timeout,
         [&] {
           check_plan_options(arguments->plan);
+          check_pass_options(arguments->plan, false, arguments->json);
           const std::optional<std::string>& planner = arguments->plan.planner;
           if (planner && plans_relations(*planner))
             throw UserError(fmt::format("--planner {}: it does not keep states; use another one", *planner));

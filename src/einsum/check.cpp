@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "base/suggest.h"
 #include "base/text.h"
@@ -399,6 +400,47 @@ void checking::check_bytes(Shape bound, DType dtype) {
   checked_multiply(element_count(bound), static_cast<std::int64_t>(size_of(dtype)));
 }
 
+namespace {
+
+/// What is recorded so far, of all passes together.
+PassRecord all_recorded(const CheckState& state) {
+  PassRecord all;
+  for (const PassRecord& record : state.passes) {
+    all.vertices_after += record.vertices_after;
+    all.seconds += record.seconds;
+  }
+  return all;
+}
+
+}  // namespace
+
+void checking::run_pass(CheckState& state, std::string_view pass, const std::string& change,
+                        const std::function<void()>& run) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::size_t vertices = state.builder.graph().vertices.size();
+  const PassRecord before = all_recorded(state);
+  run();
+  const PassRecord inside = all_recorded(state);
+  const std::size_t made = state.builder.graph().vertices.size() - vertices;
+  const std::size_t own = made - (inside.vertices_after - before.vertices_after);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const auto record =
+      std::find_if(state.passes.begin(), state.passes.end(), [&](const PassRecord& each) { return each.pass == pass; });
+  record->vertices_after += own;
+  record->seconds += seconds - (inside.seconds - before.seconds);
+  record->changes.push_back(fmt::format("{}: {}", change, counted(own, "vertex", "vertices")));
+}
+
+std::vector<PassRecord> checking::records_of(const CheckState& state, std::size_t vertices) {
+  std::vector<PassRecord> records = state.passes;
+  std::size_t count = vertices - all_recorded(state).vertices_after;
+  for (PassRecord& record : records) {
+    record.vertices_before = count;
+    record.vertices_after = count += record.vertices_after;
+  }
+  return records;
+}
+
 CheckedProgram check(const build::Program& program, const SourceText& source, const Environment& environment,
                      std::vector<Diagnostic> errors) {
   CheckState state(environment, program, errors);
@@ -412,6 +454,7 @@ CheckedProgram check(const build::Program& program, const SourceText& source, co
   CheckedProgram result;
   check_statements(state, program, parsed_well, result);
   EinGraph& graph = state.builder.graph();
+  result.passes = records_of(state, graph.vertices.size());
   if (!errors.empty()) {
     const bool of_nothing = errors.size() == state.gradients_of_nothing;
     sort_and_unite(errors);

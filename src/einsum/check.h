@@ -10,6 +10,7 @@
 #include "base/source.h"
 #include "einsum/build/program.h"
 #include "einsum/ein_graph.h"
+#include "einsum/pass_record.h"
 
 namespace einrel {
 
@@ -48,6 +49,7 @@ struct CheckedProgram {
   std::vector<std::string> tensors;  ///< the names of all vertices
   std::vector<std::string> scalars;
   std::vector<std::string> losses;  ///< that `minimize` makes small
+  std::vector<PassRecord> passes;   ///< those that run while a program is checked: gradient and minimize
   /// The whole program as a graph, every statement included; missing while an extent is unknown.
   std::optional<EinGraph> graph;
   /// Of a program with state: a step without what goes out, after which every state has its value before the first

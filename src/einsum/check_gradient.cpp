@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -229,7 +230,10 @@ class GradientChecker {
 
 void check_gradient(CheckState& state, const build::Gradient& gradient, Span where) {
   state.current = gradient.results.front().text;
-  GradientChecker(state, gradient, where).run();
+  std::vector<std::string> variables;
+  for (const build::Name& variable : gradient.variables) variables.push_back(variable.text);
+  run_pass(state, "gradient", fmt::format("{} by {}", gradient.loss.text, fmt::join(variables, ", ")),
+           [&] { GradientChecker(state, gradient, where).run(); });
 }
 
 }  // namespace einrel::checking

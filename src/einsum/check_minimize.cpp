@@ -222,7 +222,11 @@ class Minimizer {
 }  // namespace
 
 void check_minimize(CheckState& state, const build::Minimize& minimize, Span where) {
-  Minimizer(state, minimize, where).run();
+  std::vector<std::string> weights;
+  for (const build::Name& weight : minimize.over) weights.push_back(weight.text);
+  run_pass(state, "minimize",
+           fmt::format("{} over {} by {}", minimize.loss.text, fmt::join(weights, ", "), minimize.optimiser.text),
+           [&] { Minimizer(state, minimize, where).run(); });
 }
 
 }  // namespace einrel::checking

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -96,13 +98,14 @@ struct CheckState {
   std::vector<CheckedState> states;
   std::optional<VertexId> until;
   std::set<std::string> unknown_extents;
-  std::set<std::string> seen_labels;             ///< every label that some statement uses
-  bool arrays_give_extents = false;              ///< see check_kernel
-  std::size_t gradients_of_nothing = 0;          ///< errors after which all vertices are what the program says
-  double written_operations = 0;                 ///< of all statements so far, their macros expanded
-  double made_operations = 0;                    ///< of what gradients added
-  const MadeDefinition* made = nullptr;          ///< that is being checked, if it is one
-  std::map<std::string, TensorInfo> made_reads;  ///< what such definitions read
+  std::set<std::string> seen_labels;     ///< every label that some statement uses
+  bool arrays_give_extents = false;      ///< see check_kernel
+  std::size_t gradients_of_nothing = 0;  ///< errors after which all vertices are what the program says
+  double written_operations = 0;         ///< of all statements so far, their macros expanded
+  double made_operations = 0;            ///< of what gradients added
+  const MadeDefinition* made = nullptr;  ///< that is being checked, if it is one
+  std::vector<PassRecord> passes{{"gradient"}, {"minimize"}};  ///< until the end, vertices_after is what they added
+  std::map<std::string, TensorInfo> made_reads;                ///< what such definitions read
 
   bool is_suspect(const std::string& name) const { return suspects.count(name) != 0; }
   /// "did you mean ...?" for a name among those that `known()` returns. Only for the first hundred errors: comparing
@@ -148,6 +151,12 @@ TensorInfo checked_definition(CheckState& state, const build::Definition& defini
 
 /// A definition that nobody wrote. `where`: whose it is.
 VertexId check_made(CheckState& state, const build::Definition& definition, Span where, const MadeDefinition& made);
+
+/// Runs what makes vertices of a statement, and records it as done by that pass, but for what other passes do inside of
+/// it.
+void run_pass(CheckState& state, std::string_view pass, const std::string& change, const std::function<void()>& run);
+/// The records of all, one after the other, of a program that has so many vertices in the end.
+std::vector<PassRecord> records_of(const CheckState& state, std::size_t vertices);
 
 /// gradient G = loss wrt W. Defines its results, broken if need be.
 void check_gradient(CheckState& state, const build::Gradient& gradient, Span where);

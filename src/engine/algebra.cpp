@@ -37,7 +37,9 @@ AlgebraPlan plan_algebra(TraExpr program, std::int64_t sites, const InputLayouts
 
 AlgebraPlan plan_algebra(const Compiled& compiled, std::int64_t sites, bool search) {
   try {
-    return plan_algebra(algebra_of(compiled, sites), sites, {}, search);
+    AlgebraPlan plan = plan_algebra(algebra_of(compiled, sites), sites, {}, search);
+    plan.pass_options = compiled.pass_options;
+    return plan;
   } catch (const UserError& error) {  // the user has chosen the number of sites, not the chunks that follow from it
     throw UserError(fmt::format("{}, cut for {} sites: {}\n  help: fewer sites make fewer chunks",
                                 printable(compiled.name), sites, error.what()));

@@ -20,6 +20,7 @@ struct AlgebraPlan {
   std::optional<Derivation> derivation;
   std::string planner;  ///< of the plan before any search
   double seconds = 0;   ///< that compiling and searching took
+  PassOptions pass_options = {};
 };
 /// The plans that there were: before the search, and after each of its steps.
 std::vector<IaPlan> plans_of(const AlgebraPlan& plan);

@@ -10,8 +10,6 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "einsum/factor_split.h"
-#include "einsum/selection_split.h"
 
 namespace einrel {
 namespace {
@@ -79,33 +77,46 @@ void check_output_names(const std::vector<std::string>& outputs, const std::vect
 
 namespace {
 
-/// The visible list of passes, each verified.
-Compiled compile_graph(std::string name, EinGraph graph) {
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+void run_pass(const Pass& pass, Compiled& compiled) {
+  const auto start = std::chrono::steady_clock::now();
+  EinGraph after = pass.run(compiled.graph, compiled);
+  verify(after);
+  PassRecord& record = compiled.passes.emplace_back(
+      PassRecord{pass.name, compiled.graph.vertices.size(), after.vertices.size(), seconds_since(start)});
+  if (compiled.pass_options.are_told) record.changes = changes_between(compiled.graph, after);
+  compiled.graph = std::move(after);
+}
+
+Compiled compile_graph(std::string name, EinGraph graph, const PassOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Compiled compiled;
   compiled.name = std::move(name);
-  graph = needed_for_outputs(graph);
-  verify(graph);
-  graph = split_selections(graph);
-  verify(graph);
-  graph = order_contractions(graph, compiled.contractions);
-  verify(graph);
-  graph = split_factors(graph);
-  verify(graph);
   compiled.graph = std::move(graph);
-  compiled.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  compiled.pass_options = options;
+  compiled.passes = options.checking;
+  for (const Pass& pass : all_passes()) {
+    if (pass.run != nullptr && !skips(compiled, pass.name)) run_pass(pass, compiled);
+  }
+  compiled.seconds = seconds_since(start);
   return compiled;
 }
 
 }  // namespace
 
 Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs,
-                 const std::optional<EinGraph>& initial) {
+                 const std::optional<EinGraph>& initial, const PassOptions& options) {
   std::shared_ptr<const Compiled> first;
-  if (initial) first = std::make_shared<const Compiled>(compile_graph(name, *initial));
-  Compiled compiled = compile_graph(std::move(name), with_outputs(std::move(graph), outputs));
+  if (initial)
+    first = std::make_shared<const Compiled>(compile_graph(name, *initial, {options.skipped, options.are_told}));
+  Compiled compiled = compile_graph(std::move(name), with_outputs(std::move(graph), outputs), options);
   compiled.initial = std::move(first);
   return compiled;
 }
+
+bool skips(const Compiled& compiled, std::string_view pass) { return compiled.pass_options.skipped.contains(pass); }
 
 }  // namespace einrel

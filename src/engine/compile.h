@@ -3,12 +3,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/source.h"
 #include "einsum/check.h"
 #include "einsum/contraction_order.h"
 #include "einsum/ein_graph.h"
+#include "engine/passes.h"
 
 namespace einrel {
 
@@ -25,7 +27,9 @@ struct Compiled {
   std::vector<OrderedContraction> contractions;
   std::vector<RecomputedTensor> recomputed;  ///< see recompute.h
   std::shared_ptr<const Compiled> initial;   ///< of a program with state: what gives it its first values
-  double seconds = 0;                        ///< that compiling took
+  PassOptions pass_options;
+  std::vector<PassRecord> passes;  ///< that ran on the graph, in order; fusion is of tasks
+  double seconds = 0;              ///< that compiling took
 };
 
 /// Throws UserError when one of the tensors that are wanted as outputs is none of `tensors`.
@@ -34,10 +38,13 @@ void check_output_names(const std::vector<std::string>& outputs, const std::vect
 /// Adds tensors that are wanted as outputs, by name. Throws UserError when there is none of a name.
 EinGraph with_outputs(EinGraph graph, const std::vector<std::string>& names);
 
-/// Brings a checked graph into the form that runs: the visible list of passes, each verified.
+/// Brings a checked graph into the form that runs: the list of passes (passes.h), each timed, and verified after it.
 /// `outputs` are tensors wanted besides the program's own outputs; `initial` as of CheckedProgram. Throws UserError
 /// when one is unknown.
 Compiled compile(std::string name, EinGraph graph, const std::vector<std::string>& outputs = {},
-                 const std::optional<EinGraph>& initial = std::nullopt);
+                 const std::optional<EinGraph>& initial = std::nullopt, const PassOptions& options = {});
+
+/// Whether a program does without a pass.
+bool skips(const Compiled& compiled, std::string_view pass);
 
 }  // namespace einrel

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <utility>
 
@@ -30,9 +31,17 @@ void check_ranks(std::int64_t sites, const Job& job) {
 }
 
 /// Without the names of what they belong to.
-PlannedTasks tasks_of(const IaProgram& program, const Job& job, std::optional<std::int64_t> most_bytes) {
+PlannedTasks tasks_of(const IaProgram& program, const PassOptions& passes, const Job& job,
+                      std::optional<std::int64_t> most_bytes) {
   const SiteMemory memory = job.ranks > 1 ? SiteMemory::apart : SiteMemory::shared;
-  return {tasks_of(program.store, program.plan, memory, most_bytes), {}, {}, bytes_of(program.store, program.plan)};
+  const bool fuses = !passes.skipped.contains(fusion_pass);
+  const auto start = std::chrono::steady_clock::now();
+  const NodeOrder order = (fuses ? operations_together : operations_apart)(program.store, program.plan);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  PlannedTasks tasks{
+      tasks_of(program.store, program.plan, order, memory, most_bytes), {}, {}, bytes_of(program.store, program.plan)};
+  tasks.fusion_seconds = seconds;
+  return tasks;
 }
 
 }  // namespace
@@ -42,7 +51,7 @@ PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job
   check_ranks(plan.sites, job);
   LoweredPlan lowered = lower(compiled.graph, plan);
   lowered.tra = {};  // not beside the tasks: it takes a good part of what they do
-  PlannedTasks tasks = tasks_of(lowered.ia, job, most_bytes);
+  PlannedTasks tasks = tasks_of(lowered.ia, compiled.pass_options, job, most_bytes);
   tasks.vertices = std::move(lowered.vertices);
   for (const Vertex& vertex : compiled.graph.vertices) tasks.names.push_back(vertex.name);
   add_steps(compiled.graph, tasks);
@@ -54,7 +63,7 @@ PlannedTasks whole_tasks(const Compiled& compiled) { return tasks_of(compiled, w
 PlannedTasks tasks_of(const AlgebraPlan& plan, const Job& job, std::optional<std::int64_t> most_bytes) {
   const IaStore& store = plan.ia.store;
   check_ranks(store.sites(), job);
-  PlannedTasks tasks = tasks_of(plan.ia, job, most_bytes);
+  PlannedTasks tasks = tasks_of(plan.ia, plan.pass_options, job, most_bytes);
   tasks.vertices.resize(store.size());
   const std::map<IaId, std::string> names = names_of(store, plans_of(plan));
   for (const IaId id : nodes_of(store, plan.ia.plan)) {

@@ -32,6 +32,7 @@ struct PlannedTasks {
   std::optional<std::size_t> until = std::nullopt;            ///< of TaskGraph::outputs: whether this step is the last
   std::optional<ScalarDeclaration> iteration = std::nullopt;  ///< if a kernel reads it
   std::size_t carried = 0;                                    ///< of the last outputs, that only the next step needs
+  double fusion_seconds = 0;                                  ///< that the pass fusion took
 };
 
 /// What the program puts out, without what only the next step needs.

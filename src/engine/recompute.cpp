@@ -1,5 +1,6 @@
 #include "engine/recompute.h"
 
+#include <chrono>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -32,10 +33,19 @@ Compiled compiled_as(const Compiled& compiled, const Recomputed& recomputed) {
   return made;
 }
 
+/// With the record of the pass, which began then.
+Compiled recorded(Compiled made, const EinGraph& before, std::chrono::steady_clock::time_point start) {
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  made.passes.push_back({recompute_pass, before.vertices.size(), made.graph.vertices.size(), seconds});
+  if (made.pass_options.are_told) made.passes.back().changes = changes_between(before, made.graph);
+  return made;
+}
+
 /// Keeps less and less until `fits` says that it is little enough, from where `too_much` is that many times more than
 /// there may be.
 std::optional<Compiled> recomputed_until(const Compiled& compiled, double too_much,
                                          const std::function<bool(const Compiled&, const Recomputed&)>& fits) {
+  const auto start = std::chrono::steady_clock::now();
   double all = 0;
   for (const Vertex& vertex : compiled.graph.vertices) all += flops(vertex);
   double left = all;
@@ -48,7 +58,7 @@ std::optional<Compiled> recomputed_until(const Compiled& compiled, double too_mu
     if (!found) return std::nullopt;
     now = *std::move(found);
     Compiled made = compiled_as(compiled, now);
-    if (fits(made, now)) return made;
+    if (fits(made, now)) return recorded(std::move(made), compiled.graph, start);
     left = all;
     for (const RecomputedTensor& again : made.recomputed) left -= again.flops;
   }
@@ -64,7 +74,7 @@ std::optional<Compiled> recomputed_in_process(const Compiled& compiled, std::int
     return tasks;
   };
   constexpr double little = 8 << 20;  // chunks may always take as much
-  if (bytes_of_all(compiled.graph) <= little) return std::nullopt;
+  if (skips(compiled, recompute_pass) || bytes_of_all(compiled.graph) <= little) return std::nullopt;
   double too_much = 1;
   {
     const PlannedTasks tasks = tasks_in_order(compiled);
@@ -77,7 +87,7 @@ std::optional<Compiled> recomputed_in_process(const Compiled& compiled, std::int
 }
 
 std::optional<Compiled> recomputed_on_sites(const Compiled& compiled, const PlanRequest& request) {
-  if (!request.memory) return std::nullopt;
+  if (!request.memory || skips(compiled, recompute_pass)) return std::nullopt;
   if (2 * bytes_of_all(compiled.graph) <= static_cast<double>(*request.memory))
     return std::nullopt;  // copies and partial results come on top
   const std::variant<PlanReport, PlanRefusal> within = try_plan(compiled, default_planner, request);

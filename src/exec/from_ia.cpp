@@ -452,8 +452,8 @@ class PlanTasks {
         onto_(joins_to_reduce_onto(store, nodes_, readers_)),
         apart_(joins_of(onto_)) {}
 
-  TaskGraph run() {
-    for (const FusedNodes& together : nodes_together(store_, plan_, nodes_, apart_)) {
+  TaskGraph run(const NodeOrder& order) {
+    for (const FusedNodes& together : order) {
       if (together.members.size() == 1) {
         lower(together.members.front());
       } else {
@@ -530,18 +530,34 @@ class PlanTasks {
   std::map<IaId, PlacedTuples> relations_;
 };
 
+void check_runs(const IaStore& store, const IaPlan& plan) {
+  if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
+}
+
 }  // namespace
+
+TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, const NodeOrder& order, SiteMemory memory,
+                   std::optional<std::int64_t> most_bytes) {
+  return PlanTasks(store, plan, memory, most_bytes).run(order);
+}
 
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
                    std::optional<std::int64_t> most_bytes) {
-  if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
-  return PlanTasks(store, plan, memory, most_bytes).run();
+  return tasks_of(store, plan, operations_together(store, plan), memory, most_bytes);
 }
 
 NodeOrder operations_together(const IaStore& store, const IaPlan& plan) {
+  check_runs(store, plan);
   const std::vector<IaId> nodes = nodes_of(store, plan);
   return nodes_together(store, plan, nodes,
                         joins_of(joins_to_reduce_onto(store, nodes, readers_of(store, plan, nodes))));
+}
+
+NodeOrder operations_apart(const IaStore& store, const IaPlan& plan) {
+  check_runs(store, plan);
+  NodeOrder order;
+  for (const IaId id : nodes_of(store, plan)) order.push_back({{id}, {}});
+  return order;
 }
 
 }  // namespace einrel

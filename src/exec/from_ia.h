@@ -16,11 +16,17 @@ namespace einrel {
 /// or an output is no tensor (why_no_tensor in tra/relation.h). O(tuples and pieces delivered). With `most_bytes`, a
 /// reduction that needs more while it runs, as one through a window does, is done in several tasks, each for a range of
 /// a label.
+/// `order`, of the operations as the two below have them, says whose kernels are called together; without it,
+/// operations_together does.
+TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, const NodeOrder& order, SiteMemory memory,
+                   std::optional<std::int64_t> most_bytes = std::nullopt);
 TaskGraph tasks_of(const IaStore& store, const IaPlan& plan, SiteMemory memory,
                    std::optional<std::int64_t> most_bytes = std::nullopt);
 
 /// The operations of a plan in the order in which they are lowered, those whose kernels are called together in one
-/// place.
+/// place. Throws Bug when the plan is faulty.
 NodeOrder operations_together(const IaStore& store, const IaPlan& plan);
+/// The same where each calls its kernels alone.
+NodeOrder operations_apart(const IaStore& store, const IaPlan& plan);
 
 }  // namespace einrel

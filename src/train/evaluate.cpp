@@ -114,7 +114,8 @@ void Evaluator::make_calibration(const EinGraph& step) {
   const CheckedProgram checked = check_for(request_, training_, static_cast<std::int64_t>(statistics_.size()));
   statistic_names_ = statistics_of(needed_for_outputs(without_steps(*checked.graph, names_)), training_);
   if (statistic_names_.empty()) return;
-  Compiled compiled = compile(request_.source.name(), without_steps(*checked.graph, statistic_names_));
+  Compiled compiled = compile(request_.source.name(), without_steps(*checked.graph, statistic_names_), {}, std::nullopt,
+                              request_.passes);
   check_states_fit(request_, step, compiled.graph);
   calibration_.emplace(std::move(compiled), request_, beside_, job_);
 }
@@ -122,7 +123,7 @@ void Evaluator::make_calibration(const EinGraph& step) {
 void Evaluator::make_program(std::int64_t batch, const EinGraph& step) {
   const CheckedProgram checked = check_for(request_, feeds_, batch);
   EinGraph graph = given(without_steps(*checked.graph, names_), statistic_names_);
-  Compiled compiled = compile(request_.source.name(), std::move(graph));
+  Compiled compiled = compile(request_.source.name(), std::move(graph), {}, std::nullopt, request_.passes);
   check_states_fit(request_, step, compiled.graph);
   programs_.emplace(batch, StepProgram(std::move(compiled), request_, beside_, job_));
 }

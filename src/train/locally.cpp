@@ -81,6 +81,7 @@ class Locally {
         evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_,
                            *checked.graph, nullptr, Job{});
     });
+    if (job.rank == 0) program_of(0).tell_passes(listener);
     finite_.emplace(parts_now());
     course_.emplace(request, listener, names_, data, identity_, resumed_ ? resumed_->position : Position{}, job);
     if (resumed_) steps_done_ = course_->position().epoch * steps_of_epoch_ + course_->position().step;
@@ -106,7 +107,7 @@ class Locally {
 
   /// The first values of the whole network, on rank 0.
   void begin_whole(const CheckedProgram& checked) {
-    const Compiled compiled = compile(request_.source.name(), *checked.graph, names_, checked.initial);
+    const Compiled compiled = compiled_for(request_, checked, *checked.graph, names_);
     if (resumed_) {
       const LoadedStates loaded = load_states(compiled.graph, resumed_->path, request_.inflate);
       for (const auto& [name, file] : loaded.files) whole_[name] = owned(read(file.first, file.second));
@@ -138,7 +139,7 @@ class Locally {
     if (known != programs_.end()) return known->second;
     const CheckedProgram checked = check_for(request_, data_.feeds, request_.batch, dims);
     const EinGraph graph = placed_in_whole(*checked.graph, subnets_, sites_);
-    StepProgram program(compile(request_.source.name(), graph, names_, checked.initial), request_, nullptr, Job{});
+    StepProgram program(compiled_for(request_, checked, graph, names_), request_, nullptr, Job{});
     return programs_.emplace(extents, std::move(program)).first->second;
   }
 

@@ -36,6 +36,13 @@ CheckedProgram check_for(const TrainRequest& request, const Feeds& feeds, std::i
                               fmt::join(checked.unknown_extents, "=N --dim ")));
 }
 
+Compiled compiled_for(const TrainRequest& request, const CheckedProgram& checked, const EinGraph& graph,
+                      const std::vector<std::string>& outputs) {
+  PassOptions passes = request.passes;
+  passes.checking = checked.passes;
+  return compile(request.source.name(), graph, outputs, checked.initial, passes);
+}
+
 InputSources constant_inputs(const TrainRequest& request, const CheckedProgram& program, const Feeds& feeds) {
   InputSources sources;
   std::vector<std::string> names;
@@ -180,6 +187,10 @@ StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, const S
   doing_->graph = &compiled_->graph;
   chosen_ = std::make_unique<const Chosen>(std::move(chosen));
   session_ = std::make_unique<Session>(chosen_->tasks, chosen_->resources(), job_);
+}
+
+void StepProgram::tell_passes(const TrainListener& listener) const {
+  if (job_.rank == 0 && listener.passes && request_.passes.are_told) listener.passes(*compiled_, chosen_->tasks);
 }
 
 std::exception_ptr StepProgram::Doing::named(const std::exception_ptr& error) const {

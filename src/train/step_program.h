@@ -25,6 +25,10 @@ CheckedProgram check_for(const TrainRequest& request, const Feeds& feeds, std::i
 /// none of a name.
 InputSources constant_inputs(const TrainRequest& request, const CheckedProgram& program, const Feeds& feeds);
 
+/// A program that check_for gave, without the passes that are left out; `graph` is its own, or made of it.
+Compiled compiled_for(const TrainRequest& request, const CheckedProgram& checked, const EinGraph& graph,
+                      const std::vector<std::string>& outputs);
+
 /// What is to be reported: the scalars that are asked for, or all among the outputs. Throws UserError for one that is
 /// none.
 std::vector<std::string> reported(const TrainRequest& request, const EinGraph& graph);
@@ -54,6 +58,8 @@ class StepProgram {
 
   const Compiled& compiled() const { return *compiled_; }
   const PlannedTasks& tasks() const { return chosen_->tasks; }
+  /// Tells rank 0 what passes made of it, where that is wanted.
+  void tell_passes(const TrainListener& listener) const;
   /// Session::step, on batches of `feeds`, of which `batch` is always the one under way: an index out of range says
   /// which sample it comes from.
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,

@@ -36,6 +36,7 @@ class Together {
         evaluator_.emplace(request, data.tested(), data.test, data.feeds, data.statistics(request), names_,
                            *checked.graph, &*program_, job);
     });
+    program_->tell_passes(listener);
     states_.emplace(first_states());
     finite_.emplace(parts_now());
     course_.emplace(request, listener, names_, data, identity_, resumed_ ? resumed_->position : Position{}, job);
@@ -62,7 +63,7 @@ class Together {
 
  private:
   Compiled compiled(const CheckedProgram& checked) const {
-    return compile(request_.source.name(), *checked.graph, names_, checked.initial);
+    return compiled_for(request_, checked, *checked.graph, names_);
   }
 
   CheckpointForm form() const {

@@ -51,6 +51,7 @@ struct TrainRequest {
   std::optional<std::string> log = {};          ///< FILE.csv; a curve goes beside it
   std::vector<std::string> files = {};          ///< that are read beside the feeds: a log is none of them
   RunRequest run = {};                          ///< how a step with a whole batch runs
+  PassOptions passes = {};                      ///< of every program; told of that of a step with a whole batch
   InflateFolder inflate = {};                   ///< for compressed files; without it, they are decompressed into memory
   std::optional<LocalTraining> local = {};
   std::stop_token stop = {};
@@ -87,6 +88,8 @@ struct TrainListener {
   std::function<void(const TrainProgress&)> progress = {};
   std::function<void(const EpochReport&)> epoch = {};
   std::function<void(const std::string&)> note = {};
+  /// Of a step with a whole batch, where PassOptions::are_told.
+  std::function<void(const Compiled& program, const PlannedTasks& tasks)> passes = {};
 };
 
 struct TrainReport {

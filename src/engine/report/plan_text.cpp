@@ -263,7 +263,7 @@ std::string plans_text(const Compiled& compiled, const PlanComparison& compariso
   std::vector<std::vector<std::string>> together(graph.vertices.size());
   if (full) {
     others = runner_up_facts(graph, first, request);
-    together = vertices_together(graph, first.plan);
+    if (!skips(compiled, fusion_pass)) together = vertices_together(graph, first.plan);
   }
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (is_input(graph.vertices[v]) || folding.shown[v] != v) continue;
