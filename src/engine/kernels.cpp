@@ -98,15 +98,15 @@ class TogetherKernels {
   }
 
   void add_slabs(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments) {
-    ChunkProgram program = chunk_program(kernel, arguments, false);
     std::map<std::string, std::size_t> vertices;
-    for (std::size_t s = 0; s < kernel.nodes.size(); ++s) {
-      const std::optional<std::size_t> vertex = whole_.vertices[kernel.nodes[s].index];
-      if (!vertex) continue;
-      program.graph.vertices[arguments.size() + s].name = graph_.vertices[*vertex].name;
-      vertices[graph_.vertices[*vertex].name] = *vertex;
+    std::vector<std::string> names;
+    for (const IaId node : kernel.nodes) {
+      const std::optional<std::size_t> vertex = whole_.vertices[node.index];
+      names.push_back(vertex ? graph_.vertices[*vertex].name : "");
+      if (vertex) vertices[names.back()] = *vertex;
     }
-    for (const Fusion& fusion : find_fusions(program.graph)) {
+    const ChunkProgram program = chunk_program(kernel, arguments, false, names);
+    for (const Fusion& fusion : program.fusions) {
       std::vector<ArrayLayout> operands;
       for (const std::size_t operand : fusion.operands) operands.push_back(program.layouts[operand]);
       FusionKernels all = kernels_of(fusion, operands, scalars_);

@@ -28,10 +28,8 @@ std::vector<bool> place_values(const TaskKernel& kernel, const EinGraph& program
   for (std::size_t v = arguments; v < program.vertices.size(); ++v) {
     const Vertex& vertex = program.vertices[v];
     const View* const view = view_of(vertex);
-    const bool is_result =
-        std::find(kernel.results.begin(), kernel.results.end(), v - arguments) != kernel.results.end();
     ArrayLayout& layout = layouts.emplace_back(row_major_layout(vertex.dtype, vertex.bound));
-    if (view == nullptr || is_result) continue;
+    if (view == nullptr || std::binary_search(kernel.results.begin(), kernel.results.end(), v - arguments)) continue;
     const ArrayLayout& operand = layouts[vertex.inputs.front().index];
     if (const auto shared = view_strides(*view, operand.strides)) {
       layout.strides = *shared;
@@ -42,10 +40,12 @@ std::vector<bool> place_values(const TaskKernel& kernel, const EinGraph& program
   return shares;
 }
 
-ChunkProgram chunk_program(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, bool onto) {
+ChunkProgram chunk_program(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, bool onto,
+                           const std::vector<std::string>& names) {
   std::vector<Shape> bounds;
   for (const ArrayLayout& argument : arguments) bounds.push_back(argument.shape);
   ChunkProgram program{program_of(kernel, bounds), arguments, {}, {}};
+  for (std::size_t s = 0; s < names.size(); ++s) program.graph.vertices[arguments.size() + s].name = names[s];
   program.shares = place_values(kernel, program.graph, program.layouts);
   if (kernel.steps.steps.size() > 1 && !onto) program.fusions = find_fusions(program.graph);
   return program;

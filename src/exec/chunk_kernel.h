@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "einsum/ein_graph.h"
@@ -22,8 +23,11 @@ struct ChunkProgram {
 /// Adds the layouts of the values of a program_of a kernel to those of its arguments. By vertex, whether it is a view
 /// that lies in the memory of what it reads; results are copies.
 std::vector<bool> place_values(const TaskKernel& kernel, const EinGraph& program, std::vector<ArrayLayout>& layouts);
-/// `onto` as of ChunkKernel. Throws UserError when the arguments do not fit the kernel.
-ChunkProgram chunk_program(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, bool onto);
+/// `onto` as of ChunkKernel; `names`, per step, for who looks where it went. Here alone it is asked which steps run
+/// together: of all operations that could (exec/fuse), of the kernel of a task, and of that for EXPLAIN. Throws
+/// UserError when the arguments do not fit the kernel.
+ChunkProgram chunk_program(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, bool onto,
+                           const std::vector<std::string>& names = {});
 
 /// A kernel of a task made ready for arguments of these layouts: steps that are worth it run together, slab by slab
 /// (kernel/fusion), and every other has chosen what computes it. It may run on several threads at once.

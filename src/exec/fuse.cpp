@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <limits>
-#include <numeric>
 #include <optional>
 #include <queue>
 #include <string>
@@ -140,40 +139,34 @@ class Relations {
   std::set<IaId> read_elsewhere_;
 };
 
-/// What the operations of one level compute on their first chunks.
-struct LevelProgram {
-  EinGraph graph;
-  std::map<IaId, VertexId> values;              ///< of its operations
-  std::map<IaId, VertexId> inputs;              ///< what they read else
-  std::vector<std::optional<IaId>> operations;  ///< by vertex, those that it belongs to
+/// An argument, or the result of a kernel.
+struct LevelValue {
+  bool is_result = false;
+  std::size_t number = 0;
 };
 
-/// A kernel on these arrays. Nothing where they do not fit: the first chunks of what a join brings together need not
-/// meet, and chunks may differ.
-std::optional<EinGraph> steps_on(const Kernel& kernel, const std::vector<Shape>& bounds) {
+/// The kernels of the operations of one level, on their first chunks, as they would be one kernel.
+struct Level {
+  std::vector<MergedKernel> kernels;
+  std::vector<std::vector<LevelValue>> reads;  ///< per kernel
+  std::vector<std::pair<DType, Shape>> arguments;
+  std::vector<Shape> results;           ///< the bounds of the results
+  std::map<IaId, std::size_t> made;     ///< the kernels of its operations
+  std::map<IaId, std::size_t> brought;  ///< the arguments that are what they read else
+
+  const Shape& bound(const LevelValue& value) const {
+    return value.is_result ? results[value.number] : arguments[value.number].second;
+  }
+};
+
+/// The bound of what a kernel makes of these arrays. Nothing where they do not fit: the first chunks of what a join
+/// brings together need not meet, and chunks may differ.
+std::optional<Shape> result_of(const Kernel& kernel, const std::vector<Shape>& bounds) {
   try {
-    return program_of(alone(kernel), bounds);
+    return program_of(alone(kernel), bounds).vertices.back().bound;
   } catch (const UserError&) {
     return std::nullopt;
   }
-}
-
-/// `inner` computed in the kernel that reads it as that argument, and nowhere else; its arguments come behind the
-/// others of `outer`. Nothing where it stays a step of its own.
-std::optional<Kernel> with_part(const Kernel& inner, const Kernel& outer, std::size_t argument) {
-  std::vector<DType> types;
-  std::vector<std::size_t> reads;
-  const std::size_t count = inner.arguments.size() + outer.arguments.size() - 1;
-  for (std::size_t a = 0; a < outer.arguments.size(); ++a) {
-    reads.push_back(a == argument ? count : types.size());
-    if (a != argument) types.push_back(outer.arguments[a]);
-  }
-  std::vector<std::size_t> own(inner.arguments.size());
-  std::iota(own.begin(), own.end(), types.size());
-  types.insert(types.end(), inner.arguments.begin(), inner.arguments.end());
-  TaskKernel all = merged({{inner, own, false}, {outer, reads, true}}, std::move(types));
-  if (all.steps.steps.size() + 1 != inner.steps.size() + outer.steps.size()) return std::nullopt;
-  return std::move(all.steps);
 }
 
 class Fusing {
@@ -182,164 +175,103 @@ class Fusing {
 
   void add(IaId id) {
     if (!relations_.calls(id)) return;
-    LevelProgram& program = programs_[relations_.level(id)];
+    Level& level = levels_[relations_.level(id)];
     const IaNode& node = store_[id];
-    Part own{*kernel_called(node.op), {}, {id}};
-    for (std::size_t i = 0; i < own.kernel.arguments.size(); ++i) {
-      const bool is_part = i < node.inputs.size() && is_part_of(id, node.inputs[i]);
-      own.arguments.push_back(is_part                  ? VertexId{}
-                              : i < node.inputs.size() ? value(id, i, program)
-                                                       : input({DType::i64, {}}, program));
-    }
-    for (std::size_t i = node.inputs.size(); i-- > 0;) {  // each may take its place and add others behind
-      if (is_part_of(id, node.inputs[i])) {
-        take_in(node.inputs[i], i, own, program);
-      } else {
-        work_out_positions(store_[relations_.origin(node.inputs[i])], i, own, program);
-      }
-    }
-    if (is_part_of_reader(id)) {
-      parts_.emplace(id, std::move(own));
-    } else {
-      emit(id, own, program);
-    }
+    Kernel kernel = *kernel_called(node.op);
+    std::vector<LevelValue> reads;
+    for (std::size_t i = 0; i < kernel.arguments.size(); ++i)
+      reads.push_back(i < node.inputs.size() ? value(id, i, level) : argument({DType::i64, {}}, level));
+    for (std::size_t i = node.inputs.size(); i-- > 0;) work_out_positions(node.inputs[i], i, kernel, reads, level);
+    std::vector<Shape> bounds;
+    for (const LevelValue& read : reads) bounds.push_back(level.bound(read));
+    std::optional<Shape> result = result_of(kernel, bounds);
+    if (!result) return;
+    level.made[id] = level.kernels.size();
+    level.kernels.push_back({std::move(kernel), {}, relations_.are_read_elsewhere(id), id});
+    level.reads.push_back(std::move(reads));
+    level.results.push_back(*std::move(result));
   }
 
-  /// The operations whose kernels should run together; each stands in one group at most. A fusion of some steps of an
-  /// operation is none of it: what waits for others steps would make the others wait for it.
-  std::vector<std::vector<IaId>> groups() const {
+  /// The operations whose kernels should run together; each stands in one group at most.
+  std::vector<std::vector<IaId>> groups() {
     std::vector<std::vector<IaId>> groups;
-    std::set<IaId> taken;
-    const auto add_group = [&](const std::vector<IaId>& operations) {
-      std::vector<IaId> group;
-      for (const IaId id : operations) {
-        const std::vector<IaId>& members = emitted_.at(id).members;
-        group.insert(group.end(), members.begin(), members.end());
-        taken.insert(id);
-      }
-      std::sort(group.begin(), group.end());
-      if (group.size() > 1) groups.push_back(std::move(group));
-    };
-    for (const auto& [level, program] : programs_) {
-      for (const Fusion& fusion : find_fusions(program.graph)) {
-        std::map<IaId, std::size_t> steps;
-        for (const std::size_t member : fusion.members) ++steps[*program.operations[member]];
-        std::vector<IaId> group;
-        for (const auto& [id, count] : steps) {
-          if (count == emitted_.at(id).steps) group.push_back(id);
-        }
-        if (group.size() > 1 && group.size() == steps.size()) add_group(group);
-      }
-    }
-    for (const auto& [id, emitted] : emitted_) {
-      if (taken.count(id) == 0) add_group({id});  // with what was computed for it alone
-    }
+    for (auto& [number, level] : levels_) add_groups(level, groups);
     return groups;
   }
 
  private:
-  VertexId input(const std::pair<DType, Shape>& type, LevelProgram& program) const {
-    program.graph.vertices.push_back({"", type.first, type.second, {}, Input{}, {}});
-    program.operations.emplace_back();
-    return VertexId{program.graph.vertices.size() - 1};
+  static LevelValue argument(std::pair<DType, Shape> type, Level& level) {
+    level.arguments.push_back(std::move(type));
+    return {false, level.arguments.size() - 1};
   }
 
-  VertexId value(IaId id, std::size_t i, LevelProgram& program) const {
+  LevelValue value(IaId id, std::size_t i, Level& level) const {
     const IaId read = store_[id].inputs[i];
-    const IaId origin = relations_.origin(read);
-    const auto member = program.values.find(origin);
-    if (member != program.values.end() && relations_.follows(id, i)) return member->second;
-    const auto known = program.inputs.find(read);
-    if (known != program.inputs.end()) return known->second;
+    const auto made = level.made.find(relations_.origin(read));
+    if (made != level.made.end() && relations_.follows(id, i)) return {true, made->second};
+    const auto known = level.brought.find(read);
+    if (known != level.brought.end()) return {false, known->second};
     const RelationType& type = store_[read].type.relation;
-    return program.inputs[read] = input({type.dtype, type.chunks.front().bound}, program);
-  }
-
-  /// What an operation computes together with others that only it reads.
-  struct Part {
-    Kernel kernel;
-    std::vector<VertexId> arguments;
-    std::vector<IaId> members;
-  };
-  /// An operation in a level's program.
-  struct Emitted {
-    std::vector<IaId> members;
-    std::size_t steps = 0;
-  };
-
-  /// Whether an input is computed for this operation alone, and not added yet.
-  bool is_part_of(IaId id, IaId input) const {
-    return parts_.count(input) != 0 && relations_.readers(input).front() == id;
+    const LevelValue value = argument({type.dtype, type.chunks.front().bound}, level);
+    level.brought[read] = value.number;
+    return value;
   }
 
   /// Tasks work out positions of labels: no array is read that kernels would have in common.
-  void work_out_positions(const IaNode& read, std::size_t argument, Part& own, LevelProgram& program) const {
+  void work_out_positions(IaId input, std::size_t number, Kernel& kernel, std::vector<LevelValue>& reads,
+                          Level& level) const {
+    const IaNode& read = store_[relations_.origin(input)];
     if (!std::holds_alternative<LabelPositions>(read.op)) return;
     const Extent extent = read.type.relation.chunks.front().bound.front();
-    std::optional<Kernel> without = without_positions(own.kernel, argument, extent);
+    std::optional<Kernel> without = without_positions(kernel, number, extent);
     if (!without) return;
-    own.kernel = *std::move(without);
-    own.arguments.erase(own.arguments.begin() + static_cast<std::ptrdiff_t>(argument));
-    own.arguments.push_back(input({DType::i64, {}}, program));
+    kernel = *std::move(without);
+    reads.erase(reads.begin() + static_cast<std::ptrdiff_t>(number));
+    reads.push_back(argument({DType::i64, {}}, level));
   }
 
-  /// Whether the only one that reads the operation, tuple by tuple, computes it: as one vertex of several operands,
-  /// which binary joins take apart.
-  bool is_part_of_reader(IaId id) const {
-    if (relations_.are_read_elsewhere(id)) return false;
-    const std::vector<IaId>& readers = relations_.readers(id);
-    if (readers.size() != 1 || relations_.passes_on(readers.front())) return false;
-    const IaNode& reader = store_[readers.front()];
-    const Kernel& kernel = *kernel_called(reader.op);
-    for (std::size_t i = 0; i < reader.inputs.size(); ++i) {
-      if (reader.inputs[i] == id) return with_part(*kernel_called(store_[id].op), kernel, i).has_value();
+  /// A fusion of some steps of an operation is none of it: what waits for others steps would make the others wait for
+  /// it.
+  static void add_groups(Level& level, std::vector<std::vector<IaId>>& groups) {
+    if (level.kernels.empty()) return;
+    const std::size_t count = level.arguments.size();
+    std::vector<DType> types;
+    std::vector<ArrayLayout> layouts;
+    for (const auto& [type, bound] : level.arguments) {
+      types.push_back(type);
+      layouts.push_back(row_major_layout(type, bound));
     }
-    return false;
-  }
-
-  /// Computes a part in the kernel that reads it as that argument, or before it.
-  void take_in(IaId id, std::size_t argument, Part& own, LevelProgram& program) {
-    const Part part = std::move(parts_.extract(id).mapped());
-    std::optional<Kernel> together = with_part(part.kernel, own.kernel, argument);
-    if (!together) {
-      emit(id, part, program);
-      own.arguments[argument] = value(own.members.front(), argument, program);  // its own, or one of what does not fit
-      return;
+    for (std::size_t k = 0; k < level.kernels.size(); ++k) {
+      for (const auto& [is_result, number] : level.reads[k])
+        level.kernels[k].reads.push_back(is_result ? count + number : number);
     }
-    own.kernel = *std::move(together);
-    own.arguments.erase(own.arguments.begin() + static_cast<std::ptrdiff_t>(argument));
-    own.arguments.insert(own.arguments.end(), part.arguments.begin(), part.arguments.end());
-    own.members.insert(own.members.end(), part.members.begin(), part.members.end());
-  }
-
-  void emit(IaId id, const Part& part, LevelProgram& program) {
-    std::vector<Shape> bounds;
-    for (const VertexId argument : part.arguments) bounds.push_back(program.graph[argument].bound);
-    const std::optional<EinGraph> steps = steps_on(part.kernel, bounds);
-    if (!steps) return;
-    for (const ScalarDeclaration& scalar : steps->scalars) {
-      if (scalars_[relations_.level(id)].insert(scalar.name).second) program.graph.scalars.push_back(scalar);
+    const MergedKernels all = merged(level.kernels, std::move(types));
+    std::map<IaId, std::vector<IaId>> computed;  // by the operation of the step, what is computed there
+    std::map<IaId, std::size_t> steps;
+    for (std::size_t k = 0; k < level.kernels.size(); ++k)
+      computed[all.kernel.nodes[all.steps[k]]].push_back(*level.kernels[k].node);
+    for (const IaId node : all.kernel.nodes) ++steps[node];
+    for (const Fusion& fusion : chunk_program(all.kernel, layouts, false).fusions) {
+      std::map<IaId, std::size_t> fused;
+      for (const std::size_t member : fusion.members) ++fused[all.kernel.nodes[member - count]];
+      std::vector<IaId> group;
+      const bool are_whole = std::all_of(fused.begin(), fused.end(),
+                                         [&](const auto& each) { return each.second == steps.at(each.first); });
+      if (fused.size() < 2 || !are_whole) continue;
+      for (const auto& [node, number] : fused) {
+        const std::vector<IaId> own = std::move(computed.extract(node).mapped());
+        group.insert(group.end(), own.begin(), own.end());
+      }
+      groups.push_back(std::move(group));
     }
-    const std::size_t first = program.graph.vertices.size();
-    for (std::size_t s = bounds.size(); s < steps->vertices.size(); ++s) {
-      Vertex vertex = steps->vertices[s];
-      for (VertexId& read : vertex.inputs)
-        read = read.index < bounds.size() ? part.arguments[read.index] : VertexId{first + read.index - bounds.size()};
-      program.graph.vertices.push_back(std::move(vertex));
-      program.operations.emplace_back(id);
+    for (auto& [node, own] : computed) {
+      if (own.size() > 1) groups.push_back(std::move(own));  // with what is computed for it alone
     }
-    const VertexId made{program.graph.vertices.size() - 1};
-    program.values[id] = made;
-    emitted_[id] = {part.members, part.kernel.steps.size()};
-    if (relations_.are_read_elsewhere(id)) program.graph.outputs.push_back(made);
   }
 
   const IaStore& store_;
   const Relations& relations_;
-  std::map<int, LevelProgram> programs_;
-  std::map<int, std::set<std::string>> scalars_;  // those of each
-  std::map<IaId, Part> parts_;                    // until the one that reads them is added
-  std::map<IaId, Emitted> emitted_;
+  std::map<int, Level> levels_;
 };
 
 /// The groups, with what passes arrays on inside of them, and every other operation by itself, each after what it reads

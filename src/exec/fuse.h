@@ -21,9 +21,9 @@ struct FusedNodes {
 /// The operations of a plan, in an order in which each comes after what it reads, those that run together in one place.
 using NodeOrder = std::vector<FusedNodes>;
 
-/// `nodes` as nodes_of gives them; `apart`, of them, have their kernels called in a way of their own. Asks find_fusions
-/// (kernel/fusion) about the first chunks of all local operations whose tuples correspond one to one. O(nodes log
-/// nodes).
+/// `nodes` as nodes_of gives them; `apart`, of them, have their kernels called in a way of their own. Merges the
+/// kernels of all local operations whose tuples correspond one to one, as tasks do (merge_kernels), and asks
+/// chunk_program what of that runs together on the first chunks. O(nodes log nodes).
 NodeOrder nodes_together(const IaStore& store, const IaPlan& plan, const std::vector<IaId>& nodes,
                          const std::set<IaId>& apart);
 

@@ -9,22 +9,6 @@
 namespace einrel {
 namespace {
 
-/// Where a step reads a value.
-struct Read {
-  std::size_t step = 0;
-  std::size_t operand = 0;
-};
-
-std::vector<Read> reads_of(const Kernel& kernel, std::size_t value) {
-  std::vector<Read> reads;
-  for (std::size_t s = 0; s < kernel.steps.size(); ++s) {
-    for (std::size_t o = 0; o < kernel.steps[s].reads.size(); ++o) {
-      if (kernel.steps[s].reads[o] == value) reads.push_back({s, o});
-    }
-  }
-  return reads;
-}
-
 /// The labels that read an operand of this rank element by element, each once; nothing for other accesses.
 std::optional<std::vector<std::size_t>> labels_of(const Access& access) {
   std::vector<std::size_t> labels;
@@ -91,62 +75,114 @@ bool has_all_extents(const EinSum& einsum, const std::vector<std::size_t>& reads
   return std::all_of(known.begin(), known.end(), [](bool is_known) { return is_known; });
 }
 
-/// Computes an element-wise step in the only one that reads it, where that takes each element once; false where that
-/// cannot be.
-bool inline_step(TaskKernel& kernel, std::size_t s) {
-  Kernel& all = kernel.steps;
-  const std::size_t arguments = all.arguments.size();
-  if (std::find(kernel.results.begin(), kernel.results.end(), s) != kernel.results.end()) return false;
-  const std::vector<Read> reads = reads_of(all, arguments + s);
-  if (reads.size() != 1) return false;
-  const auto [reader, operand] = reads.front();
-  const EinSum* const inner = einsum_of(all.steps[s]);
-  const EinSum* const outer = einsum_of(all.steps[reader]);
-  if (inner == nullptr || outer == nullptr || inner->reducer) return false;
-  if (inner->labels.size() != inner->output.size() || inner->output.size() != outer->labels.size()) return false;
-  if (inner->body.steps.size() == 1) return false;  // what only moves elements has kernels that do so in tiles
-  constexpr std::size_t most_steps = 48;  // of a body: long chains of statements are made ready as several kernels
-  if (inner->body.steps.size() + outer->body.steps.size() > most_steps) return false;
-  const auto labels = labels_of(outer->operands[operand]);
-  const DType type = all.steps[s].dtype;
-  const auto place = place_of(outer->body, operand, type);
-  if (!labels || !place || inner->body.steps.back().type != type) return false;
-  EinSum together = with_operand_computed(*outer, operand, *place, *inner, *labels);
-  std::vector<std::size_t> values = all.steps[reader].reads;
-  values.erase(values.begin() + static_cast<std::ptrdiff_t>(operand));
-  values.insert(values.end(), all.steps[s].reads.begin(), all.steps[s].reads.end());
-  if (!has_all_extents(together, values)) return false;
-  all.steps[reader].op = std::move(together);
-  all.steps[reader].reads = std::move(values);
-  all.steps.erase(all.steps.begin() + static_cast<std::ptrdiff_t>(s));
-  if (!kernel.nodes.empty()) kernel.nodes.erase(kernel.nodes.begin() + static_cast<std::ptrdiff_t>(s));
-  for (KernelStep& step : all.steps) {
-    for (std::size_t& read : step.reads) read -= read > arguments + s ? 1U : 0U;
+/// Computes element-wise steps in the only one that reads each, where that takes each element once.
+class Inlining {
+ public:
+  explicit Inlining(TaskKernel& kernel)
+      : kernel_(kernel), arguments_(kernel.steps.arguments.size()), uses_(kernel.steps.steps.size()) {
+    for (std::size_t s = 0; s < uses_.size(); ++s) {
+      for (const std::size_t read : steps()[s].reads) {
+        if (read < arguments_) continue;
+        Use& use = uses_[read - arguments_];
+        ++use.reads;
+        use.reader = s;
+      }
+    }
+    for (const std::size_t result : kernel.results) uses_[result].is_result = true;
   }
-  for (std::size_t& result : kernel.results) result -= result > s ? 1U : 0U;
-  return true;
-}
+
+  /// Per step of before, the step that it is now, or that it is computed in.
+  std::vector<std::size_t> run() {
+    for (std::size_t s = 0; s < uses_.size(); ++s) uses_[s].is_inlined = inline_step(s);
+    return drop_inlined();
+  }
+
+ private:
+  /// What becomes of the value of a step.
+  struct Use {
+    std::size_t reads = 0;
+    std::size_t reader = 0;  ///< the last step that reads it
+    bool is_result = false;
+    bool is_inlined = false;
+  };
+
+  std::vector<KernelStep>& steps() { return kernel_.steps.steps; }
+
+  /// False where that cannot be.
+  bool inline_step(std::size_t s) {
+    const Use& use = uses_[s];
+    if (use.is_result || use.reads != 1) return false;
+    KernelStep& reader = steps()[use.reader];
+    const auto read = std::find(reader.reads.begin(), reader.reads.end(), arguments_ + s);
+    const auto operand = static_cast<std::size_t>(read - reader.reads.begin());
+    const EinSum* const inner = einsum_of(steps()[s]);
+    const EinSum* const outer = einsum_of(reader);
+    if (inner == nullptr || outer == nullptr || inner->reducer) return false;
+    if (inner->labels.size() != inner->output.size() || inner->output.size() != outer->labels.size()) return false;
+    if (inner->body.steps.size() == 1) return false;  // what only moves elements has kernels that do so in tiles
+    constexpr std::size_t most_steps = 48;  // of a body: long chains of statements are made ready as several kernels
+    if (inner->body.steps.size() + outer->body.steps.size() > most_steps) return false;
+    const auto labels = labels_of(outer->operands[operand]);
+    const DType type = steps()[s].dtype;
+    const auto place = place_of(outer->body, operand, type);
+    if (!labels || !place || inner->body.steps.back().type != type) return false;
+    EinSum together = with_operand_computed(*outer, operand, *place, *inner, *labels);
+    std::vector<std::size_t> values = reader.reads;
+    values.erase(values.begin() + static_cast<std::ptrdiff_t>(operand));
+    values.insert(values.end(), steps()[s].reads.begin(), steps()[s].reads.end());
+    if (!has_all_extents(together, values)) return false;
+    reader.op = std::move(together);
+    reader.reads = std::move(values);
+    for (const std::size_t value : steps()[s].reads) {
+      if (value >= arguments_ && uses_[value - arguments_].reader == s) uses_[value - arguments_].reader = use.reader;
+    }
+    return true;
+  }
+
+  std::vector<std::size_t> drop_inlined() {
+    std::vector<std::size_t> now(uses_.size());
+    std::size_t kept = 0;
+    for (std::size_t s = 0; s < uses_.size(); ++s) {
+      if (uses_[s].is_inlined) continue;
+      now[s] = kept;
+      for (std::size_t& read : steps()[s].reads) read = read < arguments_ ? read : arguments_ + now[read - arguments_];
+      if (kept != s) steps()[kept] = std::move(steps()[s]);
+      if (!kernel_.nodes.empty()) kernel_.nodes[kept] = kernel_.nodes[s];
+      ++kept;
+    }
+    steps().resize(kept);
+    if (!kernel_.nodes.empty()) kernel_.nodes.resize(kept);
+    for (std::size_t& result : kernel_.results) result = now[result];
+    for (std::size_t s = uses_.size(); s-- > 0;) now[s] = uses_[s].is_inlined ? now[uses_[s].reader] : now[s];
+    return now;
+  }
+
+  TaskKernel& kernel_;
+  std::size_t arguments_;
+  std::vector<Use> uses_;  // of the values of steps
+};
 
 }  // namespace
 
-TaskKernel merged(const std::vector<MergedKernel>& kernels, std::vector<DType> arguments) {
+MergedKernels merged(const std::vector<MergedKernel>& kernels, std::vector<DType> arguments) {
   const std::size_t count = arguments.size();
-  TaskKernel all{{kernels.back().kernel.name, std::move(arguments), {}}, {}, {}};
-  std::vector<std::size_t> results;  // of the kernels, as values
+  MergedKernels made{{{kernels.back().kernel.name, std::move(arguments), {}}, {}, {}}, {}};
+  TaskKernel& all = made.kernel;
   for (const auto& [kernel, reads, wanted, node] : kernels) {
     std::vector<std::size_t> values;
-    for (const std::size_t read : reads) values.push_back(read < count ? read : results[read - count]);
+    for (const std::size_t read : reads) values.push_back(read < count ? read : count + made.steps[read - count]);
     for (KernelStep step : kernel.steps) {
       for (std::size_t& read : step.reads) read = values[read];
       values.push_back(count + all.steps.steps.size());
       if (node) all.nodes.push_back(*node);
       all.steps.steps.push_back(std::move(step));
     }
-    results.push_back(values.back());
-    if (wanted) all.results.push_back(values.back() - count);
+    made.steps.push_back(values.back() - count);
+    if (wanted) all.results.push_back(made.steps.back());
   }
-  for (std::size_t s = 0; s < all.steps.steps.size();) s += inline_step(all, s) ? 0U : 1U;
-  return all;
+  const std::vector<std::size_t> now = Inlining(all).run();
+  for (std::size_t& step : made.steps) step = now[step];
+  return made;
 }
 
 }  // namespace einrel

@@ -17,8 +17,14 @@ struct MergedKernel {
   std::optional<IaId> node = std::nullopt;  ///< the operation that it is of: all of them say so, or none
 };
 
-/// All their steps as one kernel, called like the last of them. An element-wise step that one other reads, each
-/// element once, is computed in that: a vertex of several operands, which binary joins take apart, is one again.
-TaskKernel merged(const std::vector<MergedKernel>& kernels, std::vector<DType> arguments);
+/// All their steps as one kernel, called like the last of them.
+struct MergedKernels {
+  TaskKernel kernel;
+  std::vector<std::size_t> steps;  ///< per kernel, the step that computes its result, or in which that is computed
+};
+
+/// An element-wise step that one other reads, each element once, is computed in that: a vertex of several operands,
+/// which binary joins take apart, is one again. O(steps).
+MergedKernels merged(const std::vector<MergedKernel>& kernels, std::vector<DType> arguments);
 
 }  // namespace einrel

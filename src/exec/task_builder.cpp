@@ -307,7 +307,7 @@ std::size_t TaskBuilder::number_with_view(std::size_t k, std::size_t argument, s
     std::iota(reads.begin(), reads.end(), std::size_t{0});
     reads[argument] = types.size();
     types[argument] = viewing.arguments.front();
-    known->second = kernel_number(merged({{viewing, {argument}, false}, {reader.steps, reads, true}}, types));
+    known->second = kernel_number(merged({{viewing, {argument}, false}, {reader.steps, reads, true}}, types).kernel);
   }
   return known->second;
 }
@@ -355,7 +355,7 @@ void TaskBuilder::make_together(const std::vector<PutOff>& readers, std::map<Arr
     for (std::size_t n = 0; n < calls[c].arguments.numbers.size(); ++n) kernels[c].reads.push_back(number++);
     values.at(calls[c].makes) = types.size() + c;
   }
-  const std::size_t k = kernel_number(merged(kernels, std::move(types)));
+  const std::size_t k = kernel_number(merged(kernels, std::move(types)).kernel);
   const Site site = calls.front().site;
   if (most_bytes_ && bytes_needed_by(k, arguments) > *most_bytes_) return make_apart(calls, made);
   node_ = calls.back().node;
