@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -150,6 +150,46 @@ def inv(x: Operand, /) -> Array:
     node = node_of(x)
     own = BY_NAME[node.type.dtype]
     return Array(apply(_inverse(NAMES[own if is_floating(own) else float64], node.type), node))
+
+
+class QRResult(NamedTuple):
+    """Both factors of `qr`."""
+
+    Q: Array
+    R: Array
+
+
+@kept
+def _factor(function: str, dtype: str, type: Type) -> Definition:
+    batches = list(type.shape[:-2])
+    rank = len(type.shape)
+    rows, columns = type.shape[-2:]
+    between = min(rows, columns)
+    # Labels of the result come first: row, between, column of Q; between, column, row of R.
+    names = [rows, between, columns] if function == "qr_q" else [between, columns, rows]
+    row, middle, column = (rank - 2, rank - 1, rank) if function == "qr_q" else (rank, rank - 2, rank - 1)
+    own = element(0, [label(d) for d in [*range(rank - 2), row, column]])
+    value = call(function, cast(dtype, own), over=(row, column, middle))
+    return Definition.statement([type], value, [*batches, *names], rank)
+
+
+def qr(x: Operand, /, *, mode: str = "reduced") -> QRResult:
+    """Q and R of the matrices in the last two dimensions, x = Q @ R: the columns of Q are orthonormal, R is upper
+    triangular. Between them is the shorter of both extents (`mode` "reduced", the only one). Signs are as NumPy's.
+
+    >>> q, r = qr([[3.0, 0.0], [4.0, 5.0]])
+    >>> np.round(np.asarray(q @ r), 6).tolist()
+    [[3.0, 0.0], [4.0, 5.0]]
+    """
+    if mode != "reduced":
+        raise NotImplementedError(f"einrel.linalg.qr of mode {mode!r}: only 'reduced' is there")
+    node = node_of(x)
+    if len(node.type.shape) < 2:
+        raise ValueError(f"qr of an array of shape {node.type.shape}: a matrix has two dimensions")
+    own = BY_NAME[node.type.dtype]
+    dtype = NAMES[own if is_floating(own) else float64]
+    q, r = (Array(apply(_factor(name, dtype, node.type), node)) for name in ("qr_q", "qr_r"))
+    return QRResult(q, r)
 
 
 def solve(x1: Operand, x2: Operand, /) -> Array:

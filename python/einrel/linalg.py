@@ -8,6 +8,7 @@ from ._linalg import (
     matrix_norm,
     matrix_power,
     outer,
+    qr,
     solve,
     tensordot,
     trace,
@@ -25,7 +26,6 @@ eigvals = Unsupported("linalg.eigvals")
 eigvalsh = Unsupported("linalg.eigvalsh")
 matrix_rank = Unsupported("linalg.matrix_rank")
 pinv = Unsupported("linalg.pinv")
-qr = Unsupported("linalg.qr")
 slogdet = Unsupported("linalg.slogdet")
 svd = Unsupported("linalg.svd")
 svdvals = Unsupported("linalg.svdvals")

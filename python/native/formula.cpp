@@ -92,6 +92,8 @@ const std::vector<Function>& functions() {
       {"softmax", 1, true, over<api::softmax>},
       {"log_softmax", 1, true, over<api::logsoftmax>},
       {"inv", 1, true, over<api::inverse>},
+      {"qr_q", 1, true, over<api::qr_q>},
+      {"qr_r", 1, true, over<api::qr_r>},
       {"layer_norm", 2, true, over_two<api::layernorm>},
       {"rms_norm", 2, true, over_two<api::rmsnorm>},
   };

@@ -153,6 +153,10 @@ TABLE: Final[dict[str, Row | list[Row]]] = {
     ],
     "linalg.matrix_transpose": at(lambda x: er.linalg.matrix_transpose(x) ** 2, ROWS),
     "linalg.outer": (er.linalg.outer, PAIRS),
+    "linalg.qr": [
+        at(lambda x, n=n: er.linalg.qr(x)[n] ** 2, [*SQUARE, ROWS[0], [[1.0, 2.0], [0.5, -1.0], [2.0, 0.3]]])
+        for n in (0, 1)
+    ],
     "linalg.solve": (er.linalg.solve, [(SQUARE[0], [1.0, 0.0])]),
     "linalg.tensordot": (lambda x, y: er.linalg.tensordot(x, y, axes=1), [(ROWS[0], np.array(ROWS[1]).T)]),
     "linalg.trace": at(lambda x: er.linalg.trace(x) ** 2, SQUARE),

@@ -197,6 +197,24 @@ def test_linear_algebra(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(np.asarray(er.linalg.inv(a)), np.linalg.inv(a))
     b = rng.random((3, 4, 2))
     np.testing.assert_allclose(np.asarray(er.linalg.solve(a, b)), np.linalg.solve(a, b))
+    for x in (
+        a,
+        b,
+        b.transpose(0, 2, 1),
+        b[0].astype("f4"),
+        np.arange(6).reshape(3, 2),
+        np.zeros((0, 3)),
+        np.zeros((2, 0)),
+    ):
+        q, r = er.linalg.qr(x)
+        wanted = np.linalg.qr(x)
+        assert (q.dtype, r.dtype) == (wanted.Q.dtype, wanted.R.dtype)
+        np.testing.assert_allclose(np.asarray(q), wanted.Q, atol=1e-6 if x.dtype == "f4" else 1e-12)
+        np.testing.assert_allclose(np.asarray(r), wanted.R, atol=1e-6 if x.dtype == "f4" else 1e-12)
+    with pytest.raises(NotImplementedError, match="complete"):
+        er.linalg.qr(a, mode="complete")
+    with pytest.raises(ValueError, match="two dimensions"):
+        er.linalg.qr(a[0, 0])
     same(er.linalg.diagonal(a, offset=1), np.diagonal(a, 1, 1, 2))
     np.testing.assert_allclose(np.asarray(er.linalg.trace(a)), np.trace(a, axis1=1, axis2=2))
     for order in (1, 2, 3, np.inf, -np.inf):

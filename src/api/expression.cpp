@@ -410,13 +410,23 @@ Expression argmax(const Labels& over, const Expression& x) { return reduce(Reduc
 Expression argmin(const Labels& over, const Expression& x) { return reduce(Reducer::argmin, over, x); }
 Expression logsumexp(const Labels& over, const Expression& x) { return reduce(Reducer::logsumexp, over, x); }
 
-Expression inverse(const Labels& matrix, const Expression& x) {
-  if (matrix.size() != 2) {
+namespace {
+
+Expression call(OpaqueResult result, const Labels& matrix, const Expression& x) {
+  const std::size_t count = matrix_labels(result.function);
+  if (matrix.size() != count) {
     throw UserError(fmt::format(
-        "inverse takes the labels of rows and columns, 2 of them, not {}: inverse({{i, j}}, a(i, j))", matrix.size()));
+        "{0} takes the labels of rows and columns{1}, {2} of them, not {3}: {0}({{i, j{4}}}, a(i, j))", name_of(result),
+        count == 2 ? "" : " and of what is between the factors", count, matrix.size(), count == 2 ? "" : ", k"));
   }
-  return made(build::call(OpaqueFunction::inverse, names_of(matrix), formula_of(x)), {x}, matrix);
+  return made(build::call(result, names_of(matrix), formula_of(x)), {x}, matrix);
 }
+
+}  // namespace
+
+Expression inverse(const Labels& matrix, const Expression& x) { return call({OpaqueFunction::inverse, 0}, matrix, x); }
+Expression qr_q(const Labels& matrix, const Expression& x) { return call({OpaqueFunction::qr, 0}, matrix, x); }
+Expression qr_r(const Labels& matrix, const Expression& x) { return call({OpaqueFunction::qr, 1}, matrix, x); }
 
 Expression softmax(const Labels& over, const Expression& x) { return call("softmax", over, {x}); }
 Expression logsoftmax(const Labels& over, const Expression& x) { return call("logsoftmax", over, {x}); }

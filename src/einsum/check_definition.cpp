@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "einsum/check_opaque.h"
 #include "einsum/check_pick.h"
 #include "einsum/check_state.h"
 #include "einsum/check_vertex.h"
@@ -57,9 +58,8 @@ class DefinitionChecker {
     bound_.resize(expr_.nodes.size());
     for (std::size_t i = 0; i < expr_.nodes.size(); ++i) {
       const auto* reduce = std::get_if<build::Reduce>(&expr_.nodes[i].op);
-      if (reduce == nullptr) continue;
-      check_distinct(state_, reduce->labels);
-      for (const build::Name& label : reduce->labels) bound_[i].push_back(scope_.add(label));
+      if (reduce != nullptr) check_distinct(state_, reduce->labels);
+      for (const build::Name& label : build::bound_labels(expr_.nodes[i])) bound_[i].push_back(scope_.add(label));
     }
   }
 
@@ -179,10 +179,25 @@ class DefinitionChecker {
         accesses_[i] = resolve_access(*access, i);
       } else if (const auto* use = std::get_if<build::NameUse>(&expr_.nodes[i].op)) {
         if (const auto label = find_label(use->name, i)) scope_.note_use(*label);
+      } else if (const auto* call = std::get_if<build::OpaqueCall>(&expr_.nodes[i].op)) {
+        const auto matrix = matrix_of(*call, i);
+        if (matrix.size() > 2 && matrix[0] && matrix[1] && matrix[2])
+          scope_.note_shorter(*matrix[2], {*matrix[0], *matrix[1]});
       }
     }
     check_left_labels();
     scope_.unify();
+  }
+
+  /// The labels of a call of linear algebra, as its argument knows them.
+  std::vector<std::optional<std::size_t>> matrix_of(const build::OpaqueCall& call, std::size_t i) const {
+    std::vector<std::optional<std::size_t>> matrix;
+    for (const build::Name& name : call.matrix) {
+      const auto own = std::find_if(bound_[i].begin(), bound_[i].end(),
+                                    [&](std::size_t label) { return scope_.name(label) == name.text; });
+      matrix.push_back(own == bound_[i].end() ? find_label(name.text, i) : *own);
+    }
+    return matrix;
   }
 
   /// A label on the left that the right side has only inside reductions over it is a slip, not a broadcast.
@@ -409,95 +424,15 @@ class DefinitionChecker {
     const auto value = typed_.top();
     if (value.kind == TypedBuilder::Value::Kind::poison) return;
     const ScalarExpr body = typed_.pop();
-    const std::vector<std::size_t> labels = labels_of_opaque(call, i, maker_.labels_of(body));
-    if (labels.empty() || !is_square(call, labels, span) || !has_opaque_type(call, value.dtype, span)) {
+    std::optional<OpaqueVertex> made =
+        opaque_vertex(state_, scope_, maker_, {call, matrix_of(call, i), body, value.dtype, left_, span});
+    if (!made) {
       typed_.push_poison();
       return;
     }
-    Opaque opaque{call.function, {}, {}};
-    Vertex vertex;
-    vertex.dtype = value.dtype;
-    vertex.where = where_;
-    vertex.inputs.push_back(operand_of_opaque(body, labels, value.dtype, opaque));
-    for (const std::size_t label : labels) {
-      opaque.labels.push_back({display_label(scope_.name(label)), extent_or_open(scope_.extent(label))});
-      vertex.bound.push_back(opaque.labels.back().extent);
-    }
-    make_names_unique(opaque.labels);
-    maker_.check_size(vertex);
-    vertex.op = std::move(opaque);
-    push_result(std::move(vertex), value.dtype, labels, i + 1 == expr_.nodes.size() && labels == left_);
-  }
-
-  /// Batches, as they stand on the left, then rows and columns; empty with an error where a matrix has not both.
-  std::vector<std::size_t> labels_of_opaque(const build::OpaqueCall& call, std::size_t i,
-                                            const std::vector<std::size_t>& used) {
-    check_distinct(state_, call.matrix);
-    std::vector<std::size_t> matrix;
-    for (const build::Name& name : call.matrix) {
-      const std::optional<std::size_t> label = find_label(name.text, i);
-      if (label && std::binary_search(used.begin(), used.end(), *label)) {
-        if (std::find(matrix.begin(), matrix.end(), *label) == matrix.end()) matrix.push_back(*label);
-        continue;
-      }
-      state_.error(fmt::format("label '{}' does not occur in what {} is taken of", display_label(name.text),
-                               name_of(call.function)),
-                   {name.span}, "name the labels of its rows and columns");
-    }
-    if (matrix.size() != 2) return {};
-    std::vector<std::size_t> labels;
-    for (const auto* const candidates : {&std::as_const(left_), &used}) {
-      for (const std::size_t label : *candidates) {
-        const auto is_in = [&](const std::vector<std::size_t>& all) {
-          return std::find(all.begin(), all.end(), label) != all.end();
-        };
-        if (is_in(used) && !is_in(matrix) && !is_in(labels)) labels.push_back(label);
-      }
-    }
-    labels.insert(labels.end(), matrix.begin(), matrix.end());
-    return labels;
-  }
-
-  bool is_square(const build::OpaqueCall& call, const std::vector<std::size_t>& labels, Span span) {
-    const std::size_t rows = labels[labels.size() - 2];
-    const MaybeExtent height = scope_.extent(rows);
-    const MaybeExtent width = scope_.extent(labels.back());
-    if (!height || !width || *height == *width) return true;
-    state_.error(
-        fmt::format("{} takes square matrices, but '{}' has extent {} and '{}' has {}", name_of(call.function),
-                    display_label(scope_.name(rows)), *height, display_label(scope_.name(labels.back())), *width),
-        {span}, "rows and columns need the same extent");
-    return false;
-  }
-
-  bool has_opaque_type(const build::OpaqueCall& call, DType dtype, Span span) {
-    if (dtype == DType::f32 || dtype == DType::f64) return true;
-    state_.error(fmt::format("{} computes f32 and f64, not {}", name_of(call.function), name_of(dtype)), {span},
-                 fmt::format("convert first: {}[...](f32(...))", name_of(call.function)));
-    return false;
-  }
-
-  /// The tensor that `body` is, if it reads nothing but whole dimensions, else a new vertex that computes it.
-  VertexId operand_of_opaque(const ScalarExpr& body, const std::vector<std::size_t>& labels, DType dtype,
-                             Opaque& opaque) {
-    const auto* const value = std::get_if<OperandValue>(&body.steps.front().op);
-    if (body.steps.size() == 1 && value != nullptr) {
-      const PooledAccess& read = maker_[value->operand];
-      const Shape& bound = state_.builder.graph()[read.vertex].bound;
-      std::set<std::size_t> seen;
-      for (const Index& index : read.access.indices) {
-        const std::optional<std::size_t> label = plain_label(index);
-        const bool is_whole = label && extent_or_open(scope_.extent(*label)) == bound[opaque.operand.size()];
-        if (!is_whole || !seen.insert(*label).second) break;
-        const auto position = std::find(labels.begin(), labels.end(), *label) - labels.begin();
-        opaque.operand.push_back(static_cast<std::size_t>(position));
-      }
-      if (!read.access.pad && opaque.operand.size() == read.access.indices.size()) return read.vertex;
-    }
-    opaque.operand.resize(labels.size());
-    std::iota(opaque.operand.begin(), opaque.operand.end(), std::size_t{0});
-    Vertex vertex = maker_.make(body, labels, {}, std::nullopt, dtype);
-    return maker_.find_or_add(std::move(vertex));
+    made->vertex.where = where_;
+    const bool is_whole = i + 1 == expr_.nodes.size() && made->output == left_;
+    push_result(std::move(made->vertex), value.dtype, made->output, is_whole);
   }
 
   void report_absent(const build::Name& label) {

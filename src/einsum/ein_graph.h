@@ -78,14 +78,18 @@ struct Input {
 };
 
 /// Linear algebra that no EinSum expresses.
-/// Z[labels] = function of the matrices of X[operand]: the last two labels are their rows and columns, all others are
-/// batches. The result's dimensions are the labels in their order; every label is one dimension of the operand.
+/// One output of a function of the matrices of X[operand]: the last labels are those of the matrices (matrix_labels),
+/// rows and columns first, all others are batches. The result's dimensions are batches, then those that
+/// matrix_dimensions says.
 ///   Z[b,i,j] = inverse[i,j](X[j,b,i]): labels b,i,j; operand {2,0,1}.
-/// A plan may cut batches; a matrix is whole on one site. f32 and f64 only.
+///   Q[b,i,k] = qr_q[i,j,k](X[b,i,j]): labels b,i,j,k; operand {0,1,2}; output 0.
+/// Outputs of one function of one operand are computed by one call. A plan may cut batches; a matrix is whole on one
+/// site. f32 and f64 only.
 struct Opaque {
   OpaqueFunction function = OpaqueFunction::inverse;
   std::vector<Label> labels;
   std::vector<std::size_t> operand;  ///< the label of each of its dimensions
+  std::uint8_t output = 0;
   bool operator==(const Opaque&) const = default;
 };
 

@@ -94,8 +94,14 @@ static_assert(reducer_rows.size() == static_cast<std::size_t>(Reducer::logsumexp
 
 constexpr std::array opaque_rows{
     FunctionInfo{"inverse", "inverse[i,j](x)", "the inverse of the matrices x with rows i and columns j; f32 and f64"},
+    FunctionInfo{"qr_q", "qr_q[i,j,k](x)",
+                 "at [i,k], Q of x = Q R: its columns are orthonormal; k is as long as the shorter of i and j"},
+    FunctionInfo{"qr_r", "qr_r[i,j,k](x)", "at [k,j], R of x = Q R: upper triangular"},
 };
-static_assert(opaque_rows.size() == static_cast<std::size_t>(OpaqueFunction::inverse) + 1);
+/// What the rows name.
+constexpr std::array opaque_results{OpaqueResult{OpaqueFunction::inverse, 0}, OpaqueResult{OpaqueFunction::qr, 0},
+                                    OpaqueResult{OpaqueFunction::qr, 1}};
+static_assert(opaque_rows.size() == opaque_results.size());
 
 template <class Function, std::size_t count>
 std::optional<Function> named(const std::array<FunctionInfo, count>& rows, std::size_t first, std::string_view name) {
@@ -159,8 +165,28 @@ std::optional<RandomFunction> random_at_named(std::string_view name) {
   return named<RandomFunction>(random_at_rows, 0, name);
 }
 
-std::optional<OpaqueFunction> opaque_named(std::string_view name) {
-  return named<OpaqueFunction>(opaque_rows, 0, name);
+std::optional<OpaqueResult> opaque_named(std::string_view name) {
+  const auto row = named<std::size_t>(opaque_rows, 0, name);
+  return row ? std::optional(opaque_results[*row]) : std::nullopt;
+}
+
+std::vector<OpaqueResult> results_of(OpaqueFunction function) {
+  std::vector<OpaqueResult> results;
+  for (const OpaqueResult& result : opaque_results) {
+    if (result.function == function) results.push_back(result);
+  }
+  return results;
+}
+
+std::size_t matrix_labels(OpaqueFunction function) { return function == OpaqueFunction::qr ? 3 : 2; }
+
+std::array<std::size_t, 2> matrix_dimensions(OpaqueResult result) {
+  constexpr std::size_t rows = 0;
+  constexpr std::size_t columns = 1;
+  constexpr std::size_t between = 2;
+  if (result.function == OpaqueFunction::inverse) return {rows, columns};
+  if (result.output == 0) return {rows, between};
+  return {between, columns};
 }
 
 std::string_view name_of(UnaryFunction function) { return unary_rows[static_cast<std::size_t>(function)].name; }
@@ -168,7 +194,10 @@ std::string_view name_of(BinaryFunction function) { return binary_rows[static_ca
 std::string_view name_of(Reducer reducer) { return reducer_rows[static_cast<std::size_t>(reducer)].name; }
 
 std::string_view name_of(RandomFunction function) { return random_rows[static_cast<std::size_t>(function)].name; }
-std::string_view name_of(OpaqueFunction function) { return opaque_rows[static_cast<std::size_t>(function)].name; }
+std::string_view name_of(OpaqueResult result) {
+  const auto* const found = std::find(opaque_results.begin(), opaque_results.end(), result);
+  return opaque_rows[static_cast<std::size_t>(found - opaque_results.begin())].name;
+}
 
 std::optional<BinaryFunction> continuation(std::optional<Reducer> reducer) {
   if (!reducer) return std::nullopt;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -54,7 +55,24 @@ enum class BinaryFunction : std::uint8_t {
 enum class Reducer : std::uint8_t { sum, prod, max, min, mean, any, all, argmax, argmin, logsumexp };
 
 /// Linear algebra on whole matrices that no EinSum expresses.
-enum class OpaqueFunction : std::uint8_t { inverse };
+enum class OpaqueFunction : std::uint8_t { inverse, qr };
+
+/// One of the results that it has, as the language names them: qr_q, qr_r.
+struct OpaqueResult {
+  OpaqueFunction function = OpaqueFunction::inverse;
+  std::uint8_t output = 0;
+  bool operator==(const OpaqueResult&) const = default;
+};
+
+/// All results of one call.
+std::vector<OpaqueResult> results_of(OpaqueFunction function);
+
+/// How many labels a matrix has: rows and columns, and of qr the label between its two factors, whose extent is the
+/// smaller of both.
+std::size_t matrix_labels(OpaqueFunction function);
+
+/// Which of these labels, by position, are the last dimensions of a result: of qr_q rows and the one between.
+std::array<std::size_t, 2> matrix_dimensions(OpaqueResult result);
 
 /// Random numbers that are functions of where they stand (random_number.h).
 enum class RandomFunction : std::uint8_t { uniform, normal };
@@ -69,7 +87,7 @@ struct FunctionInfo {
 std::optional<UnaryFunction> unary_named(std::string_view name);    // by name; negate has none
 std::optional<BinaryFunction> binary_named(std::string_view name);  // max and min only; the rest are operators
 std::optional<Reducer> reducer_named(std::string_view name);
-std::optional<OpaqueFunction> opaque_named(std::string_view name);
+std::optional<OpaqueResult> opaque_named(std::string_view name);
 /// By the name under which it takes a seed: "uniform".
 std::optional<RandomFunction> random_named(std::string_view name);
 /// By the name under which it takes a place: "uniform_at".
@@ -79,7 +97,7 @@ std::string_view name_of(UnaryFunction function);
 /// The operator sign ("+", "<=", ...), or "max" and "min".
 std::string_view name_of(BinaryFunction function);
 std::string_view name_of(Reducer reducer);
-std::string_view name_of(OpaqueFunction function);
+std::string_view name_of(OpaqueResult result);
 std::string_view name_of(RandomFunction function);
 
 constexpr bool is_comparison(BinaryFunction f) { return f >= BinaryFunction::less && f <= BinaryFunction::not_equal; }

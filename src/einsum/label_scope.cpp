@@ -178,6 +178,28 @@ void LabelScope::infer_windows() {
   }
 }
 
+void LabelScope::note_shorter(std::size_t id, const std::array<std::size_t, 2>& of) {
+  labels_[id].determined = true;
+  labels_[id].used = true;
+  shorter_.emplace_back(id, of);
+}
+
+void LabelScope::take_shorter() {
+  for (const auto& [label, of] : shorter_) {
+    LabelInfo& info = labels_[label];
+    const LabelInfo& first = labels_[of[0]];
+    const LabelInfo& second = labels_[of[1]];
+    if (!first.extent || !second.extent) continue;
+    const std::int64_t extent = std::min(*first.extent, *second.extent);
+    if (!info.extent) info.extent = extent;
+    if (*info.extent == extent) continue;
+    state_.error(fmt::format("label '{}' has extent {}, but {} between '{}' of {} and '{}' of {}",
+                             display_label(info.name), *info.extent, extent, display_label(first.name), *first.extent,
+                             display_label(second.name), *second.extent),
+                 {info.mark}, "two factors meet in a label of the shorter of both extents");
+  }
+}
+
 void LabelScope::report_undetermined() {
   if (state_.arrays_give_extents) return;
   for (LabelInfo& label : labels_) {
@@ -232,6 +254,7 @@ void LabelScope::unify() {
   apply_plain_indices(false);
   infer_windows();
   apply_plain_indices(true);
+  take_shorter();
   report_undetermined();
   for (const Read& read : reads_) {
     const bool reads_nothing =

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ class LabelScope {
   bool is_used(std::size_t id) const { return labels_[id].used; }
   /// An error about this label has been reported: do not complain about it again.
   void excuse(std::size_t id) { labels_[id].determined = true; }
+  /// A label that is as long as the shorter of two others, each of which something else decides.
+  void note_shorter(std::size_t id, const std::array<std::size_t, 2>& of);
   /// Some read of this statement could not be resolved: labels without extents may be its fault.
   void note_broken_read() { broken_ = true; }
 
@@ -68,12 +71,14 @@ class LabelScope {
   bool is_part_of_window(const Read& read, std::size_t dimension) const;
   std::optional<Candidate> window_candidate(const Read& read, std::size_t dimension) const;
   void infer_windows();
+  void take_shorter();
   void report_undetermined();
   void check_range(const Read& read, std::size_t dimension);
 
   CheckState& state_;
   std::vector<LabelInfo> labels_;
   std::vector<Read> reads_;
+  std::vector<std::pair<std::size_t, std::array<std::size_t, 2>>> shorter_;  // labels, and of which two
   bool broken_ = false;
   bool has_windows_ = false;
 };

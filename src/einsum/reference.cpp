@@ -1,6 +1,7 @@
 #include "einsum/reference.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -231,25 +232,72 @@ std::optional<std::vector<long double>> inverse_of(std::vector<long double> x, s
   return inverse;
 }
 
+/// H x for each column of x (`columns` of them in a row), where H = 1 - 2 v v^T / v^T v.
+void reflect(const std::vector<long double>& v, std::vector<long double>& x, std::size_t columns) {
+  long double square = 0;
+  for (const long double each : v) square += each * each;
+  if (square == 0) return;
+  for (std::size_t j = 0; j < columns; ++j) {
+    long double product = 0;
+    for (std::size_t i = 0; i < v.size(); ++i) product += v[i] * x[i * columns + j];
+    for (std::size_t i = 0; i < v.size(); ++i) x[i * columns + j] -= 2 * product / square * v[i];
+  }
+}
+
+/// Q (rows x shorter) and R (shorter x columns) of x = Q R by Householder's reflections: each takes what is below the
+/// diagonal of a column to the diagonal, with the other sign; where nothing is below, there is none.
+std::array<std::vector<long double>, 2> qr_of(std::vector<long double> x, std::size_t rows, std::size_t columns) {
+  const std::size_t shorter = std::min(rows, columns);
+  std::vector<std::vector<long double>> reflections;
+  for (std::size_t k = 0; k < shorter; ++k) {
+    std::vector<long double> v(rows, 0);
+    long double below = 0;
+    for (std::size_t i = k; i < rows; ++i) {
+      v[i] = x[i * columns + k];
+      if (i > k) below += v[i] * v[i];
+    }
+    if (below == 0) {
+      v.assign(rows, 0);
+    } else {
+      v[k] += (v[k] < 0 ? -1 : 1) * std::sqrt(v[k] * v[k] + below);
+    }
+    reflect(v, x, columns);
+    for (std::size_t i = k + 1; i < rows; ++i) x[i * columns + k] = 0;
+    reflections.push_back(std::move(v));
+  }
+  std::vector<long double> q(rows * shorter, 0);
+  for (std::size_t k = 0; k < shorter; ++k) q[k * shorter + k] = 1;
+  for (std::size_t k = shorter; k-- > 0;) reflect(reflections[k], q, shorter);
+  x.resize(shorter * columns);
+  return {std::move(q), std::move(x)};
+}
+
 Tensor evaluate(const Vertex& vertex, const Opaque& opaque, const std::vector<Tensor>& operands,
                 const ScalarBindings&) {
   const Tensor& operand = operands.at(0);
   Tensor result(vertex.dtype, vertex.bound);
-  std::vector<std::size_t> batch(opaque.labels.size() - 2);
+  std::vector<std::size_t> batch(batch_labels(opaque));
   std::iota(batch.begin(), batch.end(), std::size_t{0});
   const std::vector<std::size_t> matrix{batch.size(), batch.size() + 1};
-  const auto n = static_cast<std::size_t>(opaque.labels.back().extent.value());
+  const auto rows = static_cast<std::size_t>(opaque.labels[matrix[0]].extent.value());
+  const auto columns = static_cast<std::size_t>(opaque.labels[matrix[1]].extent.value());
   Access access;
   for (const std::size_t label : opaque.operand) access.indices.push_back({0, {{1, label}}});
   Binding binding(opaque.labels.size(), 0);
   std::int64_t done = 0;
+  std::int64_t offset = 0;
   for_each_binding(opaque.labels, batch, binding, [&] {
     std::vector<long double> values;
     for_each_binding(opaque.labels, matrix, binding,
                      [&] { values.push_back(as_double(read(access, operand, binding))); });
-    const auto inverse = inverse_of(std::move(values), n);
+    if (opaque.function == OpaqueFunction::qr) {
+      const auto factors = qr_of(std::move(values), rows, columns);
+      for (const long double value : factors[opaque.output]) store(result, offset++, static_cast<double>(value));
+      return;
+    }
+    const auto inverse = inverse_of(std::move(values), rows);
     if (!inverse) throw UserError(singular_text(vertex, done));
-    std::int64_t offset = done++ * static_cast<std::int64_t>(n * n);
+    ++done;
     for (const long double value : *inverse) store(result, offset++, static_cast<double>(value));
   });
   return result;

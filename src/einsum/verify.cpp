@@ -131,21 +131,31 @@ void verify_view(const View& view, const Vertex& vertex, const EinGraph& graph) 
 
 void verify_opaque(const Opaque& opaque, const Vertex& vertex, const EinGraph& graph) {
   invariant(vertex.inputs.size() == 1, "linear algebra has one operand");
-  invariant(opaque.labels.size() >= 2, "a matrix has rows and columns");
+  invariant(opaque.labels.size() >= matrix_labels(opaque.function), "a matrix has rows and columns");
+  invariant(opaque.output < results_of(opaque.function).size(), "the function has that output");
   invariant(vertex.dtype == DType::f32 || vertex.dtype == DType::f64, "linear algebra computes f32 and f64");
   const Vertex& operand = graph[vertex.inputs[0]];
   invariant(vertex.dtype == operand.dtype, "linear algebra keeps the dtype");
   std::vector<std::size_t> counts(opaque.labels.size(), 0);
   count_labels(opaque.operand, counts);
-  invariant(std::all_of(counts.begin(), counts.end(), [](std::size_t n) { return n == 1; }),
-            "every label is one dimension of the operand");
+  const std::size_t between = batch_labels(opaque) + 2;
+  for (std::size_t l = 0; l < counts.size(); ++l)
+    invariant(counts[l] == (l == between ? 0U : 1U), "every label of the operand is one dimension of it");
   Shape bound;
   for (const std::size_t label : opaque.operand) bound.push_back(opaque.labels[label].extent);
   invariant(bound == operand.bound, "labels have the extents of the operand");
-  invariant(label_extents(vertex) == vertex.bound, "the result has one dimension per label");
-  const Extent rows = opaque.labels[opaque.labels.size() - 2].extent;
-  const Extent columns = opaque.labels.back().extent;
-  invariant(rows.is_open() || columns.is_open() || rows == columns, "a matrix is square");
+  Shape result;
+  for (const std::size_t label : dimensions_of(opaque)) result.push_back(opaque.labels[label].extent);
+  invariant(result == vertex.bound, "the result has the extents of its labels");
+  const Extent rows = opaque.labels[batch_labels(opaque)].extent;
+  const Extent columns = opaque.labels[batch_labels(opaque) + 1].extent;
+  if (rows.is_open() || columns.is_open()) return;
+  if (opaque.function == OpaqueFunction::inverse) {
+    invariant(rows == columns, "a matrix is square");
+  } else {
+    invariant(opaque.labels[between].extent == Extent(std::min(rows.value(), columns.value())),
+              "what is between two factors is as long as the shorter side");
+  }
 }
 
 struct VerifyOp {

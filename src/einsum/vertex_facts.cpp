@@ -46,7 +46,7 @@ struct ResultLabels {
   MaybeLabels operator()(const Input&) const { return each_of(first_numbers(vertex.bound.size())); }
   MaybeLabels operator()(const EinSum& einsum) const { return each_of(einsum.output); }
   MaybeLabels operator()(const View& view) const { return first_of(view.to); }
-  MaybeLabels operator()(const Opaque& opaque) const { return each_of(first_numbers(opaque.labels.size())); }
+  MaybeLabels operator()(const Opaque& opaque) const { return each_of(dimensions_of(opaque)); }
 };
 
 struct OperandLabels {
@@ -138,8 +138,8 @@ struct CutReasons {
 
   std::vector<std::string> operator()(const Opaque& opaque) const {
     std::vector<std::string> result(opaque.labels.size());
-    const std::string why = fmt::format("{} takes whole matrices", name_of(opaque.function));
-    std::fill(result.end() - 2, result.end(), why);
+    const std::string why = fmt::format("{} takes whole matrices", name_of(result_of(opaque)));
+    std::fill(result.begin() + static_cast<std::ptrdiff_t>(batch_labels(opaque)), result.end(), why);
     return result;
   }
 };
@@ -154,7 +154,16 @@ struct Flops {
   double operator()(const Input&) const { return 0; }
   double operator()(const View&) const { return 0; }
   double operator()(const Opaque& opaque) const {
-    return 2 * bindings_of(opaque.labels) * static_cast<double>(opaque.labels.back().extent.value());
+    const auto extent = [&](std::size_t l) {
+      return static_cast<double>(opaque.labels[batch_labels(opaque) + l].extent.value());
+    };
+    const auto batches = static_cast<double>(batches_of(opaque));
+    if (opaque.function == OpaqueFunction::inverse) return 2 * batches * extent(0) * extent(0) * extent(0);
+    const double longer = std::max(extent(0), extent(1));
+    const double shorter = extent(2);
+    // Golub and van Loan, Matrix Computations, 5.2.
+    const bool is_longer = opaque.output == 1 || extent(0) > extent(1);
+    return 2 * batches * shorter * shorter * ((is_longer ? longer : shorter) - shorter / 3);
   }
   double operator()(const EinSum& einsum) const {
     const auto computing = std::count_if(einsum.body.steps.begin(), einsum.body.steps.end(),
@@ -251,14 +260,35 @@ std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& gra
 }
 
 std::int64_t batches_of(const Opaque& opaque) {
-  return std::accumulate(opaque.labels.begin(), opaque.labels.end() - 2, std::int64_t{1},
-                         [](std::int64_t product, const Label& label) { return product * label.extent.value(); });
+  std::int64_t batches = 1;
+  for (std::size_t l = 0; l < batch_labels(opaque); ++l) batches *= opaque.labels[l].extent.value();
+  return batches;
+}
+
+std::vector<std::size_t> dimensions_of(const Opaque& opaque) {
+  std::vector<std::size_t> dimensions = first_numbers(batch_labels(opaque));
+  for (const std::size_t label : matrix_dimensions(result_of(opaque)))
+    dimensions.push_back(batch_labels(opaque) + label);
+  return dimensions;
+}
+
+std::vector<Vertex> outputs_together(const Vertex& vertex) {
+  std::vector<Vertex> outputs;
+  for (const OpaqueResult& result : results_of(std::get<Opaque>(vertex.op).function)) {
+    Vertex& output = outputs.emplace_back(vertex);
+    auto& opaque = std::get<Opaque>(output.op);
+    opaque.output = result.output;
+    output.bound.clear();
+    for (const std::size_t label : dimensions_of(opaque)) output.bound.push_back(opaque.labels[label].extent);
+  }
+  return outputs;
 }
 
 std::string singular_text(const Vertex& vertex, std::int64_t batch) {
-  const auto& labels = std::get<Opaque>(vertex.op).labels;
+  const auto& opaque = std::get<Opaque>(vertex.op);
+  const std::vector<Label>& labels = opaque.labels;
   std::string where;
-  for (std::size_t l = labels.size() - 2; l-- > 0;) {
+  for (std::size_t l = batch_labels(opaque); l-- > 0;) {
     const std::int64_t extent = labels[l].extent.value();
     where = fmt::format("{}={}{}{}", labels[l].name, batch % extent, where.empty() ? "" : ", ", where);
     batch /= extent;

@@ -27,8 +27,19 @@ auto* view_of(Node& node) {
   return std::get_if<View>(&node.op);
 }
 
-/// How many batches an Opaque has: the product of the extents of all labels but the last two.
+/// How many batches an Opaque has: the product of the extents of all labels but those of its matrices.
 std::int64_t batches_of(const Opaque& opaque);
+
+/// How many of its labels are batches: those of matrices follow.
+inline std::size_t batch_labels(const Opaque& opaque) { return opaque.labels.size() - matrix_labels(opaque.function); }
+
+/// The labels of its result's dimensions.
+std::vector<std::size_t> dimensions_of(const Opaque& opaque);
+
+inline OpaqueResult result_of(const Opaque& opaque) { return {opaque.function, opaque.output}; }
+
+/// The vertices that one call of linear algebra computes: this one, and those of the other outputs.
+std::vector<Vertex> outputs_together(const Vertex& vertex);
 
 /// "the matrix at b=1, c=0 of 'Z' is singular: it has no inverse"; batches are counted in row-major order.
 std::string singular_text(const Vertex& vertex, std::int64_t batch);
@@ -81,8 +92,8 @@ std::optional<std::size_t> plain_label(const Index& index);
 std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& graph);
 
 /// Scalar operations of a vertex: (steps of the body that compute + 1 if it reduces) per binding of its labels, but for
-/// those that are selected (selection.h); 0 for inputs and views; 2 n^3 for the inverse of n x n. As a double, since it
-/// may exceed 63 bits.
+/// those that are selected (selection.h); 0 for inputs and views; 2 n^3 for the inverse of n x n; of qr, for R the
+/// factorization, for Q what that adds. As a double, since it may exceed 63 bits.
 double flops(const Vertex& vertex);
 
 }  // namespace einrel

@@ -91,6 +91,7 @@ struct PutOp {
   void operator()(const Opaque& opaque) const {
     put_labels(opaque.labels);
     key.put(opaque.function);
+    key.put(opaque.output);
     key.put(opaque.operand);
   }
 

@@ -69,8 +69,8 @@ ChunkKernel::ChunkKernel(const TaskKernel& kernel, const std::vector<ArrayLayout
             {prepare_fusion(*fusion, layouts_of(fusion->operands), scalars), fusion->operands, fusion->results, false});
     } else if (program.shares[v]) {
       steps_.push_back({{}, {vertices[v].inputs.front().index}, {v}, true});
-    } else {
-      add_step(vertices[v], v, scalars, onto && v + 1 == vertices.size());
+    } else if (!is_made(v)) {
+      add_step(program.graph, v, scalars, onto && v + 1 == vertices.size());
     }
   }
   is_one_call_ = is_one_call();
@@ -94,11 +94,33 @@ std::vector<ArrayLayout> ChunkKernel::layouts_of(const std::vector<std::size_t>&
   return layouts;
 }
 
-void ChunkKernel::add_step(const Vertex& vertex, std::size_t number, const ScalarBindings& scalars, bool onto) {
+void ChunkKernel::add_step(const EinGraph& program, std::size_t number, const ScalarBindings& scalars, bool onto) {
+  const Vertex& vertex = program.vertices[number];
   Step step{{}, {}, {number}, false};
   for (const VertexId input : vertex.inputs) step.reads.push_back(input.index);
   step.kernel = prepare(vertex, layouts_of(step.reads), scalars, onto);
+  if (opaque_of(vertex) != nullptr) step.makes = outputs_of(program, vertex);
   steps_.push_back(std::move(step));
+}
+
+std::vector<std::size_t> ChunkKernel::outputs_of(const EinGraph& program, const Vertex& vertex) {
+  std::vector<std::size_t> made;
+  for (const Vertex& output : outputs_together(vertex)) {
+    const auto same = std::find_if(program.vertices.begin(), program.vertices.end(), [&](const Vertex& other) {
+      const Opaque* const opaque = opaque_of(other);
+      return opaque != nullptr && other.inputs == output.inputs && *opaque == *opaque_of(output);
+    });
+    if (same == program.vertices.end()) values_.push_back({row_major_layout(output.dtype, output.bound), {}});
+    made.push_back(same == program.vertices.end() ? values_.size() - 1
+                                                  : static_cast<std::size_t>(same - program.vertices.begin()));
+  }
+  return made;
+}
+
+bool ChunkKernel::is_made(std::size_t value) const {
+  return std::any_of(steps_.begin(), steps_.end(), [&](const Step& step) {
+    return std::find(step.makes.begin(), step.makes.end(), value) != step.makes.end();
+  });
 }
 
 void ChunkKernel::run(std::span<const std::byte* const> arguments, std::span<std::byte* const> results,

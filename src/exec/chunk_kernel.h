@@ -55,7 +55,10 @@ class ChunkKernel {
     std::optional<std::size_t> result;  ///< of the task; else in memory until it ends
   };
 
-  void add_step(const Vertex& vertex, std::size_t number, const ScalarBindings& scalars, bool onto);
+  void add_step(const EinGraph& program, std::size_t number, const ScalarBindings& scalars, bool onto);
+  /// The values that a call of linear algebra makes: of outputs that the program has not, ones that nobody reads.
+  std::vector<std::size_t> outputs_of(const EinGraph& program, const Vertex& vertex);
+  bool is_made(std::size_t value) const;
   std::vector<ArrayLayout> layouts_of(const std::vector<std::size_t>& values) const;
 
   /// Whether there is one step, which reads the arguments and makes the results one by one.

@@ -297,6 +297,24 @@ std::optional<ArrayId> TaskBuilder::seen_through(std::size_t k, const Arguments&
   return called_[{k, arguments}] = made;
 }
 
+std::optional<ArrayId> TaskBuilder::one_of_outputs(const Kernel& kernel, const Arguments& arguments, Site site) {
+  const Opaque* const opaque = kernel.steps.size() == 1 ? opaque_of(kernel.steps.front()) : nullptr;
+  if (opaque == nullptr) return std::nullopt;
+  const std::vector<OpaqueResult> outputs = results_of(opaque->function);
+  if (outputs.size() == 1) return std::nullopt;
+  TaskKernel all{{std::string(name_of(outputs.front())), kernel.arguments, {}}, {}};
+  for (const OpaqueResult& output : outputs) {
+    all.results.push_back(all.steps.steps.size());
+    opaque_of(all.steps.steps.emplace_back(kernel.steps.front()))->output = output.output;
+  }
+  Arguments stored_arguments = arguments;
+  for (ArrayId& array : stored_arguments.arrays) array = stored(array);
+  const std::size_t k = kernel_number(all);
+  const auto [known, is_new] = outputs_.try_emplace({k, stored_arguments, is_shared() ? Site{} : site});
+  if (is_new) known->second = make_results(k, std::move(stored_arguments), {}, site);
+  return known->second[opaque->output];
+}
+
 std::size_t TaskBuilder::number_with_view(std::size_t k, std::size_t argument, std::size_t view) {
   const auto [known, is_new] = with_view_.try_emplace({k, argument, view});
   if (is_new) {

@@ -77,6 +77,7 @@ class TaskBuilder {
     const std::size_t k = kernel_number(alone(kernel));
     if (group_) return put_off(k, arguments, site);
     if (const std::optional<ArrayId> seen = seen_through(k, arguments, site)) return *seen;
+    if (const std::optional<ArrayId> output = one_of_outputs(kernel, arguments, site)) return *output;
     if (is_shared()) {
       const auto known = called_.find({k, arguments});
       if (known != called_.end()) return known->second;
@@ -196,6 +197,8 @@ class TaskBuilder {
   ArrayId stored_positions(ArrayId array);
   /// The result of a kernel that is a view of its argument, if it is one that needs no copy.
   std::optional<ArrayId> seen_through(std::size_t k, const Arguments& arguments, Site site);
+  /// The result of a kernel that is one output of linear algebra that has several: one call makes all of them.
+  std::optional<ArrayId> one_of_outputs(const Kernel& kernel, const Arguments& arguments, Site site);
   /// The number of a kernel of one result that views its argument by itself.
   std::size_t number_with_view(std::size_t k, std::size_t argument, std::size_t view);
   /// These calls behind the views that they read.
@@ -231,6 +234,7 @@ class TaskBuilder {
     called_.clear();
     called_onto_.clear();
     called_together_.clear();
+    outputs_.clear();
   }
   void mark_shared_inputs();
   /// Inputs and copies that nobody reads, since all that needed them take parts of them.
@@ -254,6 +258,7 @@ class TaskBuilder {
   std::map<std::pair<std::size_t, Arguments>, ArrayId> called_;
   std::map<std::pair<std::size_t, std::vector<Arguments>>, ArrayId> called_onto_;
   std::map<std::pair<std::size_t, Arguments>, std::vector<ArrayId>> called_together_;
+  std::map<std::tuple<std::size_t, Arguments, Site>, std::vector<ArrayId>> outputs_;  // of linear algebra
   std::optional<Group> group_;
   std::map<ArrayId, Viewed> views_;
   std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::size_t> with_view_;  // kernel, argument, view

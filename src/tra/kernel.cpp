@@ -155,14 +155,17 @@ Vertex vertex_of(Opaque opaque, const KernelStep& step, const Kernel& kernel, co
   const Shape& bound = values[step.reads[0]];
   if (opaque.operand.size() != bound.size()) refuse_rank(kernel, step.reads[0], opaque.operand.size(), bound);
   for (std::size_t d = 0; d < bound.size(); ++d) opaque.labels[opaque.operand[d]].extent = bound[d];
-  const Label& rows = opaque.labels[opaque.labels.size() - 2];
-  const Label& columns = opaque.labels.back();
-  if (rows.extent != columns.extent) {
+  const std::size_t matrix = batch_labels(opaque);
+  const Label& rows = opaque.labels[matrix];
+  const Label& columns = opaque.labels[matrix + 1];
+  if (opaque.function == OpaqueFunction::qr) {
+    opaque.labels[matrix + 2].extent = Extent(std::min(rows.extent.value(), columns.extent.value()));
+  } else if (rows.extent != columns.extent) {
     throw UserError(fmt::format("kernel {} takes square matrices, but '{}' has extent {} and '{}' has {}", kernel.name,
                                 rows.name, rows.extent.value(), columns.name, columns.extent.value()));
   }
   Vertex vertex{kernel.name, step.dtype, {}, {}, Input{}, {}};
-  for (const Label& label : opaque.labels) vertex.bound.push_back(label.extent);
+  for (const std::size_t label : dimensions_of(opaque)) vertex.bound.push_back(opaque.labels[label].extent);
   vertex.op = std::move(opaque);
   return vertex;
 }
@@ -323,7 +326,7 @@ std::size_t result_rank(const Kernel& kernel, const std::vector<std::size_t>& ra
   struct Rank {
     std::size_t operator()(const EinSum& einsum) const { return einsum.output.size(); }
     std::size_t operator()(const View& view) const { return view.to.size(); }
-    std::size_t operator()(const Opaque& opaque) const { return opaque.labels.size(); }
+    std::size_t operator()(const Opaque& opaque) const { return dimensions_of(opaque).size(); }
   };
   return kernel.steps.empty() ? ranks.front() : std::visit(Rank{}, kernel.steps.back().op);
 }

@@ -14,7 +14,7 @@ namespace einrel {
 
 /// One EinSum (or view, or linear algebra) on arrays. A label that some operand reads as a plain index without padding
 /// takes its extent from that array, and its own extent here is open; the others (windows, labels of constant extent)
-/// keep the extent given here. All labels of an Opaque take theirs from the array. A view takes the extent of the first
+/// keep the extent given here. Those of an Opaque follow from the array. A view takes the extent of the first
 /// label of each `from` group from the array, the others from here; beside an extent of 0 in its group the first is
 /// given here too.
 struct KernelStep {

@@ -45,7 +45,9 @@ struct SampleDimensions {
     std::vector<bool> labels(opaque.labels.size(), false);
     for (std::size_t d = 0; d < opaque.operand.size(); ++d)
       labels[opaque.operand[d]] = known[vertex.inputs[0].index].dimensions[d];
-    return labels;
+    std::vector<bool> dimensions;
+    for (const std::size_t label : dimensions_of(opaque)) dimensions.push_back(labels[label]);
+    return dimensions;
   }
 };
 

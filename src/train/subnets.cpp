@@ -101,8 +101,9 @@ struct UseOfNumber {
   std::optional<std::string> operator()(const Input& /*input*/) const { return std::nullopt; }
   std::optional<std::string> operator()(const View& /*view*/) const { return std::nullopt; }
   std::optional<std::string> operator()(const Opaque& opaque) const {
-    const std::size_t matrix = opaque.labels.size() - 2;
-    const bool is_matrix = divided.label(v, matrix) || divided.label(v, matrix + 1);
+    bool is_matrix = false;
+    for (std::size_t l = batch_labels(opaque); l < opaque.labels.size(); ++l)
+      is_matrix = is_matrix || divided.label(v, l);
     return is_matrix ? std::optional("is a row or a column of a matrix in") : std::nullopt;
   }
   std::optional<std::string> operator()(const EinSum& einsum) const {

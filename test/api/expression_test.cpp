@@ -333,6 +333,22 @@ TEST_F(ApiExpression, InvertsMatrices) {
   EXPECT_THAT(message_of([&] { inverse({r}, m(i, r, c)); }), HasSubstr("2 of them, not 1"));
 }
 
+TEST_F(ApiExpression, FactorsMatrices) {
+  const Label r("r", 3);
+  const Label c("c", 2);
+  const Label between("k", 2);
+  const Variable m = input("M", {r, c});
+  const Program program = Program::build({define("Q", {r, between}, qr_q({r, c, between}, m(r, c))),
+                                          define("R", {between, c}, qr_r({r, c, between}, m(r, c)))});
+  EXPECT_THAT(program.text(), HasSubstr("Q[r,k] = qr_q[r,c,k](M[r,c])"));
+  const RunResult result = program.run({{"M", Tensor({3, 2}, std::vector<float>{2, 3, 1, 3, 2, 0})}});
+  const auto near = [](float value) { return testing::FloatNear(value, 1e-6F); };
+  EXPECT_THAT(result["R"].values<float>(), ElementsAre(near(-3), near(-3), near(0), near(-3)));
+  EXPECT_THAT(result["Q"].values<float>(), ElementsAre(near(-2 / 3.F), near(-1 / 3.F), near(-1 / 3.F), near(-2 / 3.F),
+                                                       near(-2 / 3.F), near(2 / 3.F)));
+  EXPECT_THAT(message_of([&] { qr_q({r, c}, m(r, c)); }), HasSubstr("3 of them, not 2"));
+}
+
 TEST_F(ApiExpression, IsDifferentiated) {
   const Variable loss = define("loss", {}, sum({i, j}, sq(x(i, j)) * stop_gradient(x(i, j))));
   const Variable z = define("Z", {i, k}, sum({j}, x(i, j) * y(j, k)));

@@ -140,6 +140,18 @@ std::vector<std::string> constructs() {
       "A[i,l] = M[i,l] + where(i == l, 4, 0)\nB[i,l] = inverse[i,l](A[i,l])\nloss[] = sum[i,l] B[i,l] * S[i] * l",
       "A[c,l,i] = (c + 1) * M[i,l] + where(i == l, 4, 0)\nB[i,c,l] = inverse[l,i](A[c,l,i])\nloss[] = sum[i,l,c] "
       "sq(B[i,c,l]) * S[i] * l",
+      // Both factors and each alone, of square, tall and wide matrices.
+      "Q[i,m] = qr_q[i,l,m](M[i,l])\nR[m,l] = qr_r[i,l,m](M[i,l])\nloss[] = sum[i,m] Q[i,m] * S[i] * m + sum[m,l] "
+      "sin(R[m,l]) * (l + 1)",
+      "Q[j,m] = qr_q[j,i,m](X[i,j])\nR[m,i] = qr_r[j,i,m](X[i,j])\nloss[] = sum[j,m] sq(Q[j,m]) * j * m + sum[m,i] "
+      "R[m,i] * S[i] * m",
+      "Q[j,m] = qr_q[j,i,m](X[i,j])\nloss[] = sum[j,m] sin(Q[j,m]) * (j + m * m)",
+      "R[m,i] = qr_r[j,i,m](X[i,j])\nloss[] = sum[m,i] sq(R[m,i]) * (i + 2 * m)",
+      "Q[i,m] = qr_q[i,j,m](X[i,j])\nR[m,j] = qr_r[i,j,m](X[i,j])\nloss[] = sum[i,m] Q[i,m] * S[i] * m + sum[m,j] "
+      "sin(R[m,j]) * (j + 1)",
+      "A[b,j,i] = X[i,j] + b * where(i == j, 3, 0)\nQ[m,b,j] = qr_q[j,i,m](A[b,j,i])\nR[m,b,i] = "
+      "qr_r[j,i,m](A[b,j,i])\n"
+      "loss[] = sum[b,j,m] Q[m,b,j] * j * sq(m + b) + sum[b,m,i] R[m,b,i] * S[i]",
       "P[i,j] = softmax[j](X[i,j])\nloss[] = sum[i,j] P[i,j] * S[i] * j",
       "loss[] = sum[i] S[i] * logsumexp[j] X[i,j]",
       "P[i,j] = logsoftmax[j](X[i,j])\nloss[] = sum[i,j] P[i,j] * S[i] * j",

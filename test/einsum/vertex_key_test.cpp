@@ -56,7 +56,9 @@ TEST(VertexKey, TellsAllElseApart) {
                                       "Z[(i j)] = view X[i,j]",
                                       "Z[(j i)] = view X[i,j]",
                                       "Z[i,j] = inverse[i,j](X[i,j])",
-                                      "Z[i,j] = inverse[i,j](X[j,i])"}) {
+                                      "Z[i,j] = inverse[i,j](X[j,i])",
+                                      "Z[i,k] = qr_q[i,j,k](X[i,j])",
+                                      "Z[k,j] = qr_r[i,j,k](X[i,j])"}) {
     const auto [other, is_new] = seen.insert({key_of(statement), statement});
     EXPECT_TRUE(is_new) << statement << " and " << other->second;
   }

@@ -422,6 +422,58 @@ TEST(Tasks, OfOneMemoryComputeOnceWhatManySitesNeed) {
   EXPECT_EQ(kernel_calls(SiteMemory::apart), 6);
 }
 
+TEST(Tasks, ComputeBothFactorsOfAMatrixByOneCall) {
+  // The dimensions of one of them are turned, the other one is read again.
+  const std::string text =
+      "dims b=2 i=4 j=3\ninput B[b,i,j] : f64\nA[b,i,j] = B[b,i,j] + where(i == j, 50, 0)\n"
+      "Q[k,b,i] = qr_q[i,j,k](A[b,i,j])\nR[b,k,j] = qr_r[i,j,k](A[b,i,j])\nZ[b,k] = sum[j] R[b,k,j] * j\n";
+  const auto factorizations = [](const TaskGraph& tasks) {
+    return std::count_if(tasks.tasks.begin(), tasks.tasks.end(), [&](const Task& task) {
+      const auto* const call = std::get_if<CallKernel>(&task.op);
+      return call != nullptr && opaque_of(tasks.kernels[call->kernel].steps.steps.front()) != nullptr;
+    });
+  };
+  const EinGraph graph = einrel::graph_of(text + "output Q, R, Z\n");
+  const TensorBindings inputs = counted_inputs(graph);
+  const LoweredPlan whole = lower(graph, whole_plan(graph));
+  Plan plan{"by hand", 2, {}};  // every b on a site of its own
+  for (const Vertex& vertex : graph.vertices) {
+    PartitionVector parts;
+    for (const std::string& label : label_names(vertex))
+      parts.push_back(label == "b" || (is_input(vertex) && label == "0") ? 2 : 1);
+    plan.vertices.push_back(one_part_per_site(parts));
+  }
+  const LoweredPlan cut = lower(graph, plan);
+  for (const SiteMemory memory : {SiteMemory::shared, SiteMemory::apart}) {
+    const TaskGraph tasks = tasks_of(whole.ia.store, whole.ia.plan, memory);
+    EXPECT_EQ(factorizations(tasks), 1);
+    expect_reference(graph, inputs, run_on(tasks, inputs, 1));
+    const TaskGraph of_two = tasks_of(cut.ia.store, cut.ia.plan, memory);
+    EXPECT_EQ(factorizations(of_two), 2);
+    expect_reference(graph, inputs, run_on(of_two, inputs, 1));
+  }
+  const EinGraph one = einrel::graph_of(text + "output Z\n");
+  const LoweredPlan alone = lower(one, whole_plan(one));
+  expect_reference(one, inputs, run_on(tasks_of(alone.ia.store, alone.ia.plan, SiteMemory::shared), inputs, 1));
+}
+
+TEST(Tasks, OfFactorsGiveTheReferencesForAllPlans) {
+  const std::string text =
+      "dims b=3 c=2 i=5 j=3\ninput A[b,i,c,j] : f64\nQ[k,b,c,i] = qr_q[i,j,k](A[b,i,c,j])\n"
+      "R[c,b,k,j] = qr_r[i,j,k](A[b,i,c,j])\nW[b,c,j,k] = qr_q[j,i,k](2 * A[b,i,c,j])\n"
+      "Z[b,c,i] = sum[k] Q[k,b,c,i] * W[b,c,k,k] + sum[k] R[c,b,k,k]\noutput Q, R, Z, W\n";
+  const EinGraph graph = einrel::graph_of(text);
+  const TensorBindings inputs = counted_inputs(graph);
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(seed);
+    const Case each{graph, lower(graph, random_plan(random, graph)), inputs, text};
+    SCOPED_TRACE(seed);
+    expect_reference(graph, inputs, run_on(tasks_for(each, SiteMemory::shared), inputs, 2));
+    expect_reference(graph, inputs, run_side_by_side(tasks_for(each, SiteMemory::shared), inputs, 2));
+    expect_reference(graph, inputs, run_on(tasks_for(each, SiteMemory::apart), inputs, 1));
+  }
+}
+
 TEST(Tasks, ThatComputeTheSameShareAKernelWhateverItIsNamed) {
   const std::string text =
       "dims i=4 j=4\ninput X[i]\nA[i] = tanh(2 * X[i]) + i\nB[i] = tanh(2 * A[i]) + i\nC[i] = tanh(3 * B[i]) + i\n"

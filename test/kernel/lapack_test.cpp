@@ -1,9 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <numeric>
 
 #include "base/error.h"
 #include "einsum/reference.h"
+#include "einsum/vertex_facts.h"
 #include "kernel/evaluate.h"
 #include "support/compare.h"
 #include "support/evaluate.h"
@@ -53,6 +55,49 @@ TEST(Inverse, AgreesWithTheReferenceForAllLayouts) {
       const auto elements = static_cast<std::size_t>(element_count(vertex.bound));
       const std::vector<double> allowed(elements, dtype == DType::f32 ? 1e-6 : 1e-14);  // of numbers below 1
       EXPECT_TRUE(agree(got, evaluate_reference(vertex, {operand}, {}), allowed)) << to_string(vertex.bound);
+    }
+  }
+}
+
+/// Q or R of matrices whose batches, rows and columns have these extents and stand in the operand in this order.
+Vertex factor_of(DType dtype, std::vector<std::int64_t> extents, std::vector<std::size_t> operand,
+                 std::uint8_t output) {
+  extents.push_back(std::min(extents[extents.size() - 2], extents.back()));
+  Opaque opaque{OpaqueFunction::qr, {}, std::move(operand), output};
+  for (const std::int64_t extent : extents)
+    opaque.labels.push_back({std::string(1, static_cast<char>('a' + opaque.labels.size())), Extent(extent)});
+  Vertex vertex{"Z", dtype, {}, {VertexId{0}}, Input{}, {}};
+  for (const std::size_t label : dimensions_of(opaque)) vertex.bound.push_back(opaque.labels[label].extent);
+  vertex.op = std::move(opaque);
+  return vertex;
+}
+
+TEST(Qr, AgreesWithTheReferenceForAllLayouts) {
+  Random random(11);
+  for (int round = 0; round < 120; ++round) {
+    const DType dtype = round % 2 == 0 ? DType::f32 : DType::f64;
+    std::vector<std::int64_t> extents;
+    for (std::int64_t batches = random.between(0, 2); batches > 0; --batches) extents.push_back(random.between(0, 3));
+    extents.push_back(random.between(0, 40));
+    extents.push_back(random.between(0, 40));
+    const std::int64_t rows = extents[extents.size() - 2];
+    const std::int64_t columns = extents.back();
+    std::vector<double> values;
+    for (std::int64_t e = 0; e < element_count(make_shape(extents)); ++e) {  // with a heavy diagonal
+      const double heavy = e % columns == e / columns % rows ? static_cast<double>(rows + columns) : 0;
+      values.push_back(static_cast<double>(random.between(-8, 8)) / 8 + heavy);
+    }
+    std::vector<std::size_t> order(extents.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    random.shuffle(order);
+    const Tensor operand = tensor_of(dtype, make_shape(extents), values).permuted(order);
+    for (const std::uint8_t output : {std::uint8_t{0}, std::uint8_t{1}}) {
+      const Vertex vertex = factor_of(dtype, extents, order, output);
+      const double scale = output == 0 ? 1 : static_cast<double>(2 * (rows + columns));
+      const std::vector<double> allowed(static_cast<std::size_t>(element_count(vertex.bound)),
+                                        scale * (dtype == DType::f32 ? 1e-5 : 1e-13));
+      EXPECT_TRUE(agree(evaluate_alone(vertex, {operand}, {}), evaluate_reference(vertex, {operand}, {}), allowed))
+          << to_string(vertex.bound);
     }
   }
 }

@@ -77,13 +77,7 @@ GraphCuts everything_in_three(const EinGraph& graph) {
   GraphCuts cuts;
   for (const Vertex& vertex : graph.vertices) {
     const std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
-    Shape extents = vertex.bound;
-    const auto take = [&](const std::vector<Label>& labels) {
-      extents.clear();
-      for (const Label& label : labels) extents.push_back(label.extent);
-    };
-    if (const EinSum* einsum = einsum_of(vertex)) take(einsum->labels);
-    if (const View* view = view_of(vertex)) take(view->labels);
+    const Shape extents = label_extents(vertex);
     std::vector<std::int64_t>& parts = cuts.parts.emplace_back();
     for (std::size_t l = 0; l < extents.size(); ++l)
       parts.push_back(reasons[l].empty() ? std::clamp<std::int64_t>(extents[l].value(), 1, 3) : 1);

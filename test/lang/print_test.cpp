@@ -55,7 +55,7 @@ struct Said {
     return fmt::format("in range {} {}[{}]", range.extent, range.tensor, fmt::join(range.shape, ","));
   }
   std::string operator()(const build::OpaqueCall& call) const {
-    return fmt::format("{} {}", name_of(call.function), text_of(call.matrix));
+    return fmt::format("{} {}", name_of(call.result), text_of(call.matrix));
   }
   std::string operator()(const build::MacroCall& call) const {
     return fmt::format("{} {}of {}", call.macro.text, text_of(call.labels), call.arguments);

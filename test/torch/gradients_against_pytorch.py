@@ -129,6 +129,26 @@ loss[] = sum[b] norm[i](X[b,i])
     return Model(program, inputs, loss, ["A", "B"])
 
 
+def factors():
+    inputs = {"A": numbers(3, 5, 4, seed=1), "B": numbers(4, 6, seed=2), "C": numbers(3, 5, 4, seed=3)}
+    program = """
+input A[b,i,j], C[b,i,k], B[r,c] : f64
+Q[b,i,k] = qr_q[i,j,k](A[b,i,j])
+R[b,k,j] = qr_r[i,j,k](A[b,i,j])
+P[r,m] = qr_q[r,c,m](B[r,c])
+S[m,c] = qr_r[r,c,m](B[r,c])
+loss[] = sum[b,i,k] Q[b,i,k] * C[b,i,k] + sum[b,k,j] sin(R[b,k,j]) + sum[r,m] sq(P[r,m]) * r * m + sum[m,c] S[m,c] * c
+"""
+
+    def loss(t):
+        q, r = torch.linalg.qr(t["A"])
+        p, s = torch.linalg.qr(t["B"])
+        rows, columns = torch.arange(4.), torch.arange(6.)
+        weighed = (p ** 2 * rows[:, None] * rows).sum() + (s * columns).sum()
+        return (q * t["C"]).sum() + torch.sin(r).sum() + weighed
+    return Model(program, inputs, loss, ["A", "B", "C"])
+
+
 def reductions():
     inputs = {"X": np.round(numbers(4, 6, seed=1)), "Z": np.array([[1., 0, 3], [0, 0, 2], [1, 2, 3], [-1, 2, 0]])}
     program = """
@@ -173,12 +193,12 @@ class AgainstPyTorch(unittest.TestCase):
                                            atol=1e-11 * scale, err_msg=name)
 
     def test_models_agree(self):
-        for model in (mlp, convolutions, attention, embedding, linear_algebra, reductions):
+        for model in (mlp, convolutions, attention, embedding, linear_algebra, factors, reductions):
             with self.subTest(model.__name__):
                 self.check(model())
 
     def test_models_agree_on_any_number_of_sites(self):
-        for model in (mlp, convolutions, attention, embedding, linear_algebra, reductions):
+        for model in (mlp, convolutions, attention, embedding, linear_algebra, factors, reductions):
             for sites in (2, 3, 4, 6):
                 with self.subTest(model.__name__, sites=sites):
                     self.check(model(), "--sites", str(sites))

@@ -101,8 +101,8 @@ Formula reduce(Reducer reducer, const std::vector<std::string>& labels, const Fo
   return Formula(Reduce{reducer, names(labels)}, {x});
 }
 Formula random(RandomFunction function, const Formula& seed) { return Formula(Random{function, std::nullopt}, {seed}); }
-Formula call(OpaqueFunction function, const std::vector<std::string>& matrix, const Formula& x) {
-  return Formula(OpaqueCall{function, names(matrix)}, {x});
+Formula call(OpaqueResult result, const std::vector<std::string>& matrix, const Formula& x) {
+  return Formula(OpaqueCall{result, names(matrix)}, {x});
 }
 Formula call(const std::string& macro, const std::vector<std::string>& labels, std::vector<Formula> arguments) {
   const std::size_t count = arguments.size();

@@ -61,7 +61,7 @@ Formula cast(DType type, const Formula& x);
 Formula reduce(Reducer reducer, const std::vector<std::string>& labels, const Formula& x);
 /// uniform(seed), or of normal.
 Formula random(RandomFunction function, const Formula& seed);
-Formula call(OpaqueFunction function, const std::vector<std::string>& matrix, const Formula& x);
+Formula call(OpaqueResult result, const std::vector<std::string>& matrix, const Formula& x);
 /// Of a macro: softmax[j](x).
 Formula call(const std::string& macro, const std::vector<std::string>& labels, std::vector<Formula> arguments);
 

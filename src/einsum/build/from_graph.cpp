@@ -126,9 +126,11 @@ struct VertexStatement {
     return ViewDefinition{{vertex.name, {}}, groups(view.to), {graph[vertex.inputs[0]].name, {}}, groups(view.from)};
   }
   What operator()(const Opaque& opaque) const {
-    const std::vector<std::string> matrix(labels.end() - 2, labels.end());
+    const std::vector<std::string> matrix(labels.begin() + static_cast<std::ptrdiff_t>(batch_labels(opaque)),
+                                          labels.end());
     return definition(
-        labels, call(opaque.function, matrix, element(graph[vertex.inputs[0]].name, names_at(opaque.operand, labels))));
+        names_at(dimensions_of(opaque), labels),
+        call(result_of(opaque), matrix, element(graph[vertex.inputs[0]].name, names_at(opaque.operand, labels))));
   }
 
  private:

@@ -1,6 +1,7 @@
 #include "einsum/build/program.h"
 
 #include <algorithm>
+#include <array>
 
 namespace einrel::build {
 
@@ -63,14 +64,26 @@ std::vector<std::size_t> subexpression_starts(const Expr& expr) {
   return starts;
 }
 
+std::vector<Name> bound_labels(const Node& node) {
+  if (const auto* const reduce = std::get_if<Reduce>(&node.op)) return reduce->labels;
+  const auto* const opaque = std::get_if<OpaqueCall>(&node.op);
+  if (opaque == nullptr) return {};
+  const std::array<std::size_t, 2> kept = matrix_dimensions(opaque->result);
+  std::vector<Name> bound;
+  for (std::size_t l = 0; l < 2; ++l) {
+    if (std::find(kept.begin(), kept.end(), l) == kept.end()) bound.push_back(opaque->matrix[l]);
+  }
+  return bound;
+}
+
 std::vector<std::size_t> enclosing_reductions(const Expr& expr) {
   const std::vector<std::size_t> starts = subexpression_starts(expr);
   std::vector<std::size_t> enclosing(expr.nodes.size(), no_reduction);
-  std::vector<std::size_t> open;  // Reduce nodes whose bodies hold the current node, outermost first
+  std::vector<std::size_t> open;  // nodes that bind labels, whose arguments hold the current node, outermost first
   for (std::size_t i = expr.nodes.size(); i-- > 0;) {
     while (!open.empty() && i < starts[open.back()]) open.pop_back();
     if (!open.empty()) enclosing[i] = open.back();
-    if (std::holds_alternative<Reduce>(expr.nodes[i].op)) open.push_back(i);
+    if (!bound_labels(expr.nodes[i]).empty()) open.push_back(i);
   }
   return enclosing;
 }

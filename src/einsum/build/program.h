@@ -89,9 +89,10 @@ struct InRange {
   std::int64_t extent = 0;
 };
 
-/// inverse[i,j](argument); the argument is the node before this one. The brackets name rows and columns.
+/// inverse[i,j](argument); the argument is the node before this one. The brackets name rows and columns, and of
+/// qr_q[i,j,k] what is between its factors.
 struct OpaqueCall {
-  OpaqueFunction function{};
+  OpaqueResult result;
   std::vector<Name> matrix;
 };
 
@@ -115,8 +116,12 @@ std::size_t arity(const Node& node);
 /// For each node, the first node of the subexpression that ends there. O(nodes).
 std::vector<std::size_t> subexpression_starts(const Expr& expr);
 
-/// For each node, the innermost Reduce node whose body it is in, or `no_reduction`; the Reduce nodes form
-/// chains outwards. O(nodes).
+/// The labels that mean something in the arguments of a node alone: what it reduces, and of the rows and columns of
+/// linear algebra those that its result lacks.
+std::vector<Name> bound_labels(const Node& node);
+
+/// For each node, the innermost node that binds labels in whose arguments it is, or `no_reduction`; those form chains
+/// outwards. O(nodes).
 inline constexpr std::size_t no_reduction = static_cast<std::size_t>(-1);
 std::vector<std::size_t> enclosing_reductions(const Expr& expr);
 

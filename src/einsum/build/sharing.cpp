@@ -31,6 +31,11 @@ struct Labels {
       if (is_plain(index) && !access.pad) plain.insert(index.terms.front().label.text);
     }
   }
+  /// What has its extent from the rows and columns of a matrix.
+  void give(const std::string& label) {
+    add(label);
+    plain.insert(label);
+  }
   void reduce(const std::vector<Name>& labels) {
     for (const Name& label : labels) std::erase(free, label.text);
   }
@@ -126,8 +131,11 @@ class Sharing {
       facts.labels.add(*access);
     } else if (const auto* const use = std::get_if<NameUse>(&op)) {
       if (scalars_.count(use->name) == 0) facts.labels.add(use->name);
-    } else if (const auto* const reduce = std::get_if<Reduce>(&op)) {
-      facts.labels.reduce(reduce->labels);
+    } else if (std::holds_alternative<Reduce>(op)) {
+      facts.labels.reduce(bound_labels({{}, op}));
+    } else if (const auto* const opaque = std::get_if<OpaqueCall>(&op)) {
+      facts.labels.reduce(bound_labels({{}, op}));
+      for (std::size_t l = 2; l < opaque->matrix.size(); ++l) facts.labels.give(opaque->matrix[l].text);
     } else if (const auto* const macro = std::get_if<MacroCall>(&op)) {
       if (reduces_labels(*macro)) facts.labels.reduce(macro->labels);
     }

@@ -8,6 +8,7 @@
 #include "einsum/build/fresh_name.h"
 #include "einsum/build/substitute.h"
 #include "einsum/gradient/arithmetic.h"
+#include "einsum/gradient/factors.h"
 #include "einsum/gradient/projection.h"
 #include "einsum/gradient/vertex_flows.h"
 #include "einsum/typing.h"
@@ -208,8 +209,29 @@ class Sweep {
     add(operand, build::element(growing_.graph[back].name, labels));
   }
 
-  /// Of Y = X^-1: -Y^T G Y^T.
   void back_through(VertexId id, const Vertex& vertex, const Opaque& opaque) {
+    opaque.function == OpaqueFunction::inverse ? back_through_inverse(id, vertex, opaque)
+                                               : back_through_factor(id, vertex, opaque);
+  }
+
+  void back_through_factor(VertexId id, const Vertex& vertex, const Opaque& opaque) {
+    Adjoint& adjoint = *adjoints_[id.index];
+    if (!is_stored(vertex, adjoint)) store(vertex, adjoint);
+    const std::vector<std::string> names = label_names(vertex);
+    std::vector<std::string> wishes;
+    for (const std::size_t label : opaque.operand) wishes.push_back(names[label]);
+    Adjoint& to = at(vertex.inputs[0], wishes);
+    FactorFlow flow{vertex, std::get<build::Access>(adjoint.value.op()).tensor.text, {}, {}, {}};
+    flow.labels.resize(opaque.operand.size());
+    for (std::size_t d = 0; d < opaque.operand.size(); ++d) flow.labels[opaque.operand[d]] = to.labels[d];
+    for (const char* const wish : {"p", "q"})
+      flow.between.push_back(new_label(wish, opaque.labels.back().extent, to.extents));
+    flow.extents = to.extents;
+    add(vertex.inputs[0], flow_through(flow, growing_));
+  }
+
+  /// Of Y = X^-1: -Y^T G Y^T.
+  void back_through_inverse(VertexId id, const Vertex& vertex, const Opaque& opaque) {
     const Adjoint& adjoint = *adjoints_[id.index];
     const std::vector<std::string> names = label_names(vertex);
     std::vector<std::string> wishes;

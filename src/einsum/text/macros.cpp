@@ -35,9 +35,7 @@ bool names_one_of(const std::vector<build::Name>& names, const std::string& text
 std::set<std::string> reduced_labels(const build::Expr& expr) {
   std::set<std::string> labels;
   for (const build::Node& node : expr.nodes) {
-    if (const auto* reduce = std::get_if<build::Reduce>(&node.op)) {
-      for (const build::Name& label : reduce->labels) labels.insert(label.text);
-    }
+    for (const build::Name& label : build::bound_labels(node)) labels.insert(label.text);
   }
   return labels;
 }
@@ -75,7 +73,7 @@ void check_body(const build::MacroDef& macro, const std::set<std::string>& scala
   const std::vector<std::size_t> enclosing = build::enclosing_reductions(macro.body);
   const auto is_bound = [&](const std::string& label, std::size_t node) {
     for (std::size_t r = enclosing[node]; r != build::no_reduction; r = enclosing[r]) {
-      if (names_one_of(std::get<build::Reduce>(macro.body.nodes[r].op).labels, label)) return true;
+      if (names_one_of(build::bound_labels(macro.body.nodes[r]), label)) return true;
     }
     return names_one_of(macro.labels, label);
   };
@@ -99,7 +97,10 @@ void check_body(const build::MacroDef& macro, const std::set<std::string>& scala
         for (const build::IndexTerm& term : index.terms) check_label(term.label, i);
       }
     } else if (const auto* opaque = std::get_if<build::OpaqueCall>(&node.op)) {
-      for (const build::Name& label : opaque->matrix) check_label(label, i);
+      const std::vector<build::Name> own = build::bound_labels(node);
+      for (const build::Name& label : opaque->matrix) {
+        if (!names_one_of(own, label.text)) check_label(label, i);
+      }
     }
   }
 }

@@ -83,7 +83,8 @@ constexpr std::array words_of_statements{
 constexpr std::array functions{
     Row{"inv", inverse_help},
     Row{"solve lstsq", "a solution is X[i] = sum[j] inverse[i,j](A[i,j]) * Y[j]"},
-    Row{"pinv det slogdet eig eigh eigvals svd qr lu cholesky matrix_rank", outside_help},
+    Row{"qr", "its factors have a name each: Q[i,k] = qr_q[i,j,k](A[i,j]) and R[k,j] = qr_r[i,j,k](A[i,j])"},
+    Row{"pinv det slogdet eig eigh eigvals svd lu cholesky matrix_rank", outside_help},
     Row{"sort argsort topk unique median quantile searchsorted", outside_help},
     Row{"fft ifft rfft fft2 gamma lgamma arctan atan arctan2 atan2 arcsin asin arccos acos", outside_help},
     Row{"transpose swapaxes permute moveaxis t", transpose_help},

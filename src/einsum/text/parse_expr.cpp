@@ -117,16 +117,18 @@ class ExprParser {
     }
   }
 
-  /// inverse[i,j](x)
-  void opaque(const Token& token, OpaqueFunction function) {
-    const std::string usage = fmt::format("name the matrix's rows and columns: {}[i,j](A[b,i,j])", token.text);
+  /// inverse[i,j](x), qr_q[i,j,k](x)
+  void opaque(const Token& token, OpaqueResult result) {
+    const std::size_t count = matrix_labels(result.function);
+    const std::string usage =
+        fmt::format("name the matrix's rows and columns{}: {}[i,j{}](A[b,i,j])",
+                    count == 2 ? "" : ", and what is between its factors", token.text, count == 2 ? "" : ",k");
     if (!cursor_.at_symbol("[")) throw SyntaxError{{fmt::format("{} takes labels", token.text), {token.span}, usage}};
     std::vector<build::Name> matrix = label_list();
-    if (matrix.size() != 2) {
-      throw SyntaxError{{fmt::format("{} takes 2 labels, not {}", token.text, matrix.size()), {token.span}, usage}};
-    }
+    if (const std::size_t given = matrix.size(); given != count)
+      throw SyntaxError{{fmt::format("{} takes {} labels, not {}", token.text, count, given), {token.span}, usage}};
     check_count(token, arguments(), 1);
-    emit(token.span.begin, build::OpaqueCall{function, std::move(matrix)});
+    emit(token.span.begin, build::OpaqueCall{result, std::move(matrix)});
   }
 
   bool at_reduction() const {
@@ -198,8 +200,8 @@ class ExprParser {
       emit(token.span.begin, build::Number{std::numeric_limits<double>::infinity(), std::nullopt});
     } else if (token.text == "pad" && parenthesis) {
       pad(token);
-    } else if (const auto function = opaque_named(token.text)) {
-      opaque(token, *function);
+    } else if (const auto result = opaque_named(token.text)) {
+      opaque(token, *result);
     } else if (parenthesis) {
       call(token);
     } else if (is_reserved(token.text)) {
@@ -270,8 +272,7 @@ class ExprParser {
       emit(token.span.begin, build::Random{*random_at, stream});
     } else if (token.text == "in_range_at") {
       check_count(token, count, 4);
-      build::InRange range = take_range(token);
-      emit(token.span.begin, std::move(range));
+      emit(token.span.begin, take_range(token));
     } else if (const auto dtype = dtype_named(token.text)) {
       check_count(token, count, 1);
       emit(token.span.begin, build::Cast{*dtype});

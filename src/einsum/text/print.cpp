@@ -164,10 +164,11 @@ struct Formula {
                        graph[vertex.inputs[0]].name, groups_text(view.from, view.labels));
   }
   std::string operator()(const Opaque& opaque) const {
-    const std::size_t batches = opaque.labels.size() - 2;
-    return fmt::format("{}[{}] = {}[{}]({}[{}])", vertex.name, fmt::join(einrel::label_names(vertex), ","),
-                       name_of(opaque.function), label_names({batches, batches + 1}, opaque.labels),
-                       graph[vertex.inputs[0]].name, label_names(opaque.operand, opaque.labels));
+    std::vector<std::size_t> matrix;
+    for (std::size_t l = batch_labels(opaque); l < opaque.labels.size(); ++l) matrix.push_back(l);
+    return fmt::format("{}[{}] = {}[{}]({}[{}])", vertex.name, label_names(dimensions_of(opaque), opaque.labels),
+                       name_of(result_of(opaque)), label_names(matrix, opaque.labels), graph[vertex.inputs[0]].name,
+                       label_names(opaque.operand, opaque.labels));
   }
 };
 

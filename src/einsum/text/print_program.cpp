@@ -261,7 +261,7 @@ class ProgramPrinter {
     return parts;
   }
   std::vector<Rest> parts_of(build::OpaqueCall& opaque, const Arguments& arguments, const build::Expr&) {
-    text_ += name_of(opaque.function);
+    text_ += name_of(opaque.result);
     labels(opaque.matrix);
     return call("", arguments);
   }

@@ -156,6 +156,8 @@ using api::normal;
 using api::pad;
 using api::pow;
 using api::prod;
+using api::qr_q;
+using api::qr_r;
 using api::relu;
 using api::rmsnorm;
 using api::rsqrt;

@@ -291,10 +291,15 @@ Expression logsumexp(const Labels& over, const Expression& x);
 /// @}
 
 /// @name Linear algebra
-/// Of whole matrices: `matrix` are the labels of their rows and columns, all others are batches, as in
-/// `inverse({i, j}, a(b, i, j))`. They throw UserError for other than two labels.
+/// Of whole matrices: `matrix` are the labels of their rows and columns, and of `qr_q` and `qr_r` the one between the
+/// factors; all others are batches, as in `inverse({i, j}, a(b, i, j))`. They throw UserError for more or fewer labels.
 /// @{
 Expression inverse(const Labels& matrix, const Expression& x);  ///< a run throws UserError for a matrix that has none
+/// At {i, k} of `qr_q({i, j, k}, a(i, j))`: Q of A = Q R, whose columns are orthonormal. k is as long as the shorter of
+/// i and j. Both factors of one matrix are computed at once.
+Expression qr_q(const Labels& matrix, const Expression& x);
+/// At {k, j} of `qr_r({i, j, k}, a(i, j))`: R of A = Q R, which is upper triangular. Signs are LAPACK's.
+Expression qr_r(const Labels& matrix, const Expression& x);
 /// @}
 
 /// @name Macros of the language
