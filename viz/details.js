@@ -33,12 +33,12 @@ class Details {
     const shape = fact(countText(elements), `${elements === 1 ? "element" : "elements"} ${vertex.dtype}`, vertex.shape.join(" \u00d7 ") || "one number");
     if (vertex.isInput) return element("div", {class: "facts"}, shape, fact(String(vertex.consumers.length), vertex.consumers.length === 1 ? "vertex reads it" : "vertices read it"));
     const part = (kind) => partText(this.model, plan, kind, planned) || "0 %";
-    const kernel = vertex.kernel === null ? fact("view", "no kernel", "lies in the memory of what it reads")
-      : fact(vertex.kernel.name, "kernel", vertex.kernel.path);
+    const kernel = vertex.kernel !== null ? [fact(vertex.kernel.name, "kernel", kernelText(vertex))]
+      : this.model.hasTasks ? [fact("view", "no kernel", "lies in the memory of what it reads")] : [];
     return element("div", {class: "facts"},
       fact(secondsText(planned.seconds), `${part("seconds")} of time`), fact(bytesText(planned.bytes), `${part("bytes")} of bytes`),
       fact(bytesText(planned.memory), "most on a site", "held by the site that holds most while this is computed"),
-      fact(countText(vertex.flops), "operations"), shape, kernel);
+      fact(countText(vertex.flops), "operations"), shape, ...kernel);
   }
 
   groupOf(vertex) {

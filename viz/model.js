@@ -14,7 +14,7 @@ function readModel(data) {
     return {
       id, name: planned.name, isInput, isOutput: outputs.has(planned.name),
       formula: isInput ? `input ${planned.name}[${from.shape.join(", ")}] : ${from.dtype}` : from.formula,
-      dtype: from.dtype, shape: from.shape, flops: from.flops || 0, kernel: from.kernel || null,
+      dtype: from.dtype, shape: from.shape, flops: from.flops || 0, kernel: from.kernel || null, otherKernels: from.other_kernels || [],
       labels: isInput ? dimensions.map(([label]) => label) : from.labels,
       extents: isInput ? new Map(from.shape.map((extent, at) => [String(at), extent])) : mapOf(from.extents),
       resultLabels: isInput ? dimensions : from.result_labels,
@@ -45,8 +45,15 @@ function readModel(data) {
   const isShared = measured !== null && measured.bytes_moved_per_site.length === 0;
   const layers = data.layers.map(({times, vertices: names, last}) => ({times, ids: idsOf(names), last}));
   // Where sites have shared memory, no bytes went from one to another, and the limit was that of all together.
-  return {program: data.program, machine: data.machine, machineRanks: data.machine_ranks || null, sites: data.sites, costKind: data.cost_kind,
+  return {program: data.program, hasTasks: data.tasks !== null, machine: data.machine, machineRanks: data.machine_ranks || null, sites: data.sites, costKind: data.cost_kind,
     limit: isShared ? null : data.memory_limit, processLimit: isShared ? data.memory_limit : null, measured, isShared, vertices, plans, refused: data.refused, alike, layers};
+}
+
+/** "packed 6x16 (AVX2), 35 parts; 8 times for i=1024 k=1024, and 4 others": how tasks compute a vertex. */
+function kernelText({kernel, otherKernels}) {
+  const chunk = Object.entries(kernel.extents).map(([label, extent]) => `${label}=${extent}`).join(" ");
+  const others = otherKernels.reduce((sum, {times}) => sum + times, 0);
+  return `${kernel.path}; ${kernel.times === 1 ? "once" : `${kernel.times} times`} for ${chunk || "one number"}${others > 0 ? `, and ${others} others` : ""}`;
 }
 
 /** What vertices can be coloured and ranked by: a figure of theirs, and its name. */

@@ -29,6 +29,7 @@ std::string plans_html(const std::string& json) {
   auto data = nlohmann::ordered_json::parse(json);
   for (auto& vertex : data["vertices"]) {
     if (vertex["kernel"].is_object()) vertex["kernel"].erase("considered");  // most of the text, and not shown
+    for (auto& other : vertex["other_kernels"]) other.erase("considered");
   }
   std::string page;
   for (const std::string_view piece : plan_page_before_data()) page += piece;

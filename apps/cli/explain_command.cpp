@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <utility>
 
 #include "arguments.h"
 #include "base/atomic_file.h"
@@ -12,17 +13,14 @@
 #include "commands.h"
 #include "einsum/expand.h"
 #include "einsum/text/print_program.h"
+#include "engine/choose_plan.h"
 #include "engine/compile.h"
-#include "engine/plan_memory.h"
-#include "engine/recompute.h"
-#include "engine/report/algebra_text.h"
 #include "engine/report/explain.h"
 #include "engine/report/passes_text.h"
 #include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
 #include "engine/stored_input.h"
 #include "output.h"
-#include "plan/default_planner.h"
 #include "plan_arguments.h"
 #include "program_input.h"
 #include "tra/text/parse.h"
@@ -49,8 +47,6 @@ struct ExplainArguments : ProgramArguments {
   std::optional<std::string> html;
   PlanArguments plan;
 };
-
-Detail detail_of(const ExplainArguments& arguments) { return arguments.verbose ? Detail::full : Detail::folded; }
 
 CheckedProgram check_program(const ProgramArguments& arguments, const SourceText& source) {
   Environment environment{parse_dims(arguments.dims), {}};
@@ -99,87 +95,70 @@ void refuse_extents(const ProgramArguments& arguments) {
     throw UserError("--in and --dim are for .ein programs; a .tra program says its extents itself");
 }
 
-void explain_tra(const ExplainArguments& arguments) {
-  refuse_plan_options(arguments);
-  refuse_extents(arguments);
-  const std::int64_t sites = plan_request(request_of(arguments.plan, {})).sites;
-  const bool search = wants_search(arguments.planners);
-  const SourceText source = read_program(arguments.program);
-  ParsedTra parsed = parse_tra(source);
-  const AlgebraFacts facts = facts_of(plan_algebra(std::move(parsed.program), sites, parsed.layouts, search));
-  if (arguments.json)
-    print(fmt::format("{}\n", explain_json(source.name(), facts)));
-  else
-    print(fmt::format("{}\n{}", printable(source.name()), algebra_text(facts)));
+/// What is asked for, as `choose` takes it: the planner of the first plan, and those that are compared with it.
+RunRequest request_of(const ExplainArguments& arguments) {
+  RunRequest request = request_of(arguments.plan, {});
+  request.explains = true;
+  request.compared = arguments.planners.empty() ? arguments.difference : arguments.planners;
+  if (request.given || request.compared.empty()) return request;
+  request.planner = request.compared.front();
+  request.compared.erase(request.compared.begin());
+  return request;
 }
 
-/// What the TRA and the IA say of a program, without a plan of its vertices.
-void explain_relations(const ExplainArguments& arguments, const Compiled& compiled, const SourceText& source) {
+/// Of plans of relations there is one, without what is said of vertices.
+void check_relations(const ExplainArguments& arguments) {
+  wants_search(arguments.planners);
   refuse_plan_options(arguments);
-  const std::int64_t sites = plan_request(request_of(arguments.plan, {})).sites;
-  const AlgebraPlan plan = plan_algebra(compiled, sites, wants_search(arguments.planners));
-  const AlgebraFacts facts = facts_of(plan);
-  if (arguments.json) return print(fmt::format("{}\n", explain_json(compiled, facts)));
-  print(fmt::format("{}{}", explain_text(compiled, source, detail_of(arguments)), algebra_text(facts)));
-  if (arguments.plan.shows_passes) print(passes_text(compiled, tasks_of(plan, {})));
 }
 
-void explain_plans(const ExplainArguments& arguments, Compiled compiled, const SourceText& source) {
-  std::vector<std::string> planners = arguments.planners;
-  if (planners.empty()) planners = arguments.difference;
-  if (planners.empty() && !arguments.plan.plan_file) planners = {default_planner};
-  if (arguments.json && !arguments.difference.empty())
-    throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
-  const RunRequest asked = request_of(arguments.plan, {});
-  std::optional<Plan> given = given_plan(asked, compiled);
-  const PlanRequest request = plan_request(asked, given ? std::optional(given->sites) : std::nullopt);
-  if (!given && arguments.plan.memory) {
-    if (std::optional<Compiled> recomputed = recomputed_on_sites(compiled, request)) compiled = *std::move(recomputed);
-  }
-  PlanComparison comparison = compare_plans(compiled, std::move(given), planners, request);
-  if (arguments.verify) verify_cuts(compiled, comparison);
-  check_fits(compiled, comparison.plans.front(), request, source);
+std::string difference_text(const ExplainArguments& arguments, const Explanation& explained) {
+  if (arguments.difference.empty()) return "";
+  const auto plan_by = [&](const std::string& name) {
+    const std::vector<PlanReport>& plans = explained.comparison.plans;
+    const auto known = std::find_if(plans.begin(), plans.end(), [&](const PlanReport& report) {
+      return report.plan.planner == name && !arguments.plan.plan_file;
+    });
+    return known == plans.end() ? plan_with(*explained.compiled, name, explained.request) : *known;
+  };
+  return plan_difference_text(*explained.compiled, plan_by(arguments.difference.front()),
+                              plan_by(arguments.difference.back()));
+}
+
+void show(const ExplainArguments& arguments, const Explanation& explained, const SourceText& source) {
   if (arguments.html || arguments.json) {
-    const std::string json = plans_json(compiled, comparison, request);
+    const std::string json = explanation_json(explained);
     if (arguments.html) write_text(*arguments.html, plans_html(json));
-    if (arguments.json) return print(fmt::format("{}\n", json));
+    if (arguments.json) return print(json + "\n");
   }
   if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html)));
-  std::string text = plans_text(compiled, comparison, request, source, detail_of(arguments));
-  if (!arguments.difference.empty()) {
-    const auto plan_by = [&](const std::string& name) {
-      const auto known = std::find_if(comparison.plans.begin(), comparison.plans.end(), [&](const PlanReport& report) {
-        return report.plan.planner == name && !arguments.plan.plan_file;
-      });
-      return known == comparison.plans.end() ? plan_with(compiled, name, request) : *known;
-    };
-    text += plan_difference_text(compiled, plan_by(arguments.difference.front()), plan_by(arguments.difference.back()));
-  }
-  if (arguments.algebra) text += algebra_text(facts_of(algebra_of(compiled.graph, comparison.plans.front().plan)));
-  if (arguments.plan.shows_passes) text += passes_text(compiled, tasks_of(compiled, comparison.plans.front().plan, {}));
-  print(text);
+  print(explanation_text(explained, source, arguments.verbose ? Detail::full : Detail::folded) +
+        difference_text(arguments, explained));
+}
+
+AnyProgram explained_program(const ExplainArguments& arguments, const SourceText& source) {
+  if (is_tra(arguments.program)) return parse_tra(source);
+  CheckedProgram checked = check_program(arguments, source);
+  return compile(arguments.program, require_graph(checked, source, std::nullopt), {}, checked.initial,
+                 pass_options(arguments.plan, checked));
 }
 
 void explain_program(const ExplainArguments& arguments) {
   check_options(arguments);
-  if (is_tra(arguments.program)) return explain_tra(arguments);
+  const bool of_relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
+  if (is_tra(arguments.program) || of_relations) check_relations(arguments);
+  if (is_tra(arguments.program)) refuse_extents(arguments);
   const SourceText source = read_program(arguments.program);
-  CheckedProgram checked = check_program(arguments, source);
-  const Compiled compiled = compile(arguments.program, require_graph(checked, source, std::nullopt), {},
-                                    checked.initial, pass_options(arguments.plan, checked));
-  const bool relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
-  RunRequest asked = request_of(arguments.plan, {});
-  const bool is_on_one = plan_request(asked).sites == 1;
-  asked.sites.reset();
-  const bool plain = arguments.planners.empty() && arguments.difference.empty() && !arguments.html &&
-                     !arguments.algebra && is_on_one && !asks_for_plan(asked, {});
-  if (plain && !arguments.json) {
-    print(explain_text(compiled, source, detail_of(arguments)));
-    if (arguments.plan.shows_passes) print(passes_text(compiled, whole_tasks(compiled)));
-    return;
-  }
-  return relations || plain ? explain_relations(arguments, compiled, source)
-                            : explain_plans(arguments, compiled, source);
+  AnyProgram program = explained_program(arguments, source);
+  if (arguments.json && !arguments.difference.empty())
+    throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
+  Chosen chosen = choose(program, request_of(arguments), source, {});
+  if (chosen.recomputed) program = *std::exchange(chosen.recomputed, std::nullopt);
+  Explanation explained = explanation_of(source.name(), program, chosen);
+  if (arguments.verify) verify_cuts(*explained.compiled, explained.comparison);
+  if (arguments.algebra && explained.has_plan()) add_algebra(explained);
+  show(arguments, explained, source);
+  if (arguments.plan.shows_passes) print(passes_text(*explained.compiled, chosen.tasks));
 }
 
 void check_only(const CheckArguments& arguments) {

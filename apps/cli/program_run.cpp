@@ -11,8 +11,10 @@
 #include "engine/choose_plan.h"
 #include "engine/chunked_outputs.h"
 #include "engine/initial_states.h"
+#include "engine/report/explain.h"
 #include "engine/report/passes_text.h"
-#include "engine/report/run_report.h"
+#include "engine/report/plan_analysis.h"
+#include "engine/report/report_json.h"
 #include "engine/report/summary.h"
 #include "engine/report/trace.h"
 #include "engine/saved_states.h"
@@ -22,12 +24,6 @@
 
 namespace einrel::cli {
 namespace {
-
-RunRequest request_of(const ExecutionArguments& arguments, const Job& job) {
-  RunRequest request = request_of(arguments.plan, job);
-  request.shows_plan = arguments.analyze || arguments.trace || arguments.html;
-  return request;
-}
 
 /// What was computed: of each output what it is like or, where files were wanted, into which it went.
 void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries,
@@ -83,7 +79,7 @@ void begin(const Prepared& prepared, const Chosen& chosen, const RunRequest& req
 }  // namespace
 
 void run_program(const ExecutionArguments& arguments, Prepared prepared, const SourceText& source, const Job& job) {
-  const RunRequest request = request_of(arguments, job);
+  const RunRequest request = request_of(arguments.plan, job);
   Chosen chosen;
   InputSources sources;
   agree(job, [&] {
@@ -97,7 +93,11 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
     };
     if (!job.is_started) check_room(source.name(), chosen, layouts_of(sources), in_place, memory_option);
   });
-  if (job.rank == 0 && arguments.explain && !arguments.json) print(explained_text(prepared.program, chosen, source));
+  Explanation explained;
+  if (job.rank == 0 && (arguments.explain || arguments.json || arguments.html || arguments.analyze))
+    explained = explanation_of(source.name(), prepared.program, chosen, layouts_of(sources));
+  if (job.rank == 0 && arguments.explain && !arguments.json)
+    print(explanation_text(explained, source, Detail::folded) + "\n");
   if (job.rank == 0 && arguments.plan.shows_passes)
     print(passes_text(std::get<Compiled>(prepared.program), chosen.tasks));
   ChunkedOutputs outputs(chosen, {prepared.outputs.begin(), prepared.outputs.end()},
@@ -110,7 +110,7 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
   const PlanRunReport report = session.step(
       sources, outputs.writers(), prepared.scalars,
       {times_of(arguments), &states, job.rank == 0 ? progress_listener(arguments.progress) : ProgressListener{}});
-  RunOutcome outcome{prepared.program, source.name(), chosen, report, outputs.summaries(), layouts_of(sources), {}};
+  RunOutcome outcome{explained, chosen, report, outputs.summaries(), {}};
   for (const auto& [name, file] : prepared.files) outcome.files[name] = file.name;
   std::vector<AtomicFile> files = outputs.complete();  // no output appears where the state cannot be written
   if (saved) {

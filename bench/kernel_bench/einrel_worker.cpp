@@ -32,8 +32,9 @@ Json describe(const Vertex& vertex) {
 /// What computes each vertex, and in how many seconds by its model.
 Json kernels(const Compiled& compiled, const PlannedTasks& tasks) {
   Json chosen = Json::array();
-  for (const std::optional<VertexKernel>& vertex : chosen_kernels(compiled, tasks)) {
-    if (vertex) chosen.push_back({{"name", vertex->kernel}, {"path", vertex->path}, {"modelled", vertex->seconds}});
+  for (const std::vector<KernelCall>& vertex : kernel_calls(compiled.graph, tasks)) {
+    for (const KernelCall& call : vertex)
+      chosen.push_back({{"name", call.kernel}, {"path", call.path}, {"modelled", call.all_seconds()}});
   }
   return chosen;
 }

@@ -2,32 +2,23 @@
 
 #include <einrel/program.h>
 
+#include <utility>
+
 #include "api/border.h"
 #include "api/plan_options.h"
 #include "api/program_data.h"
-#include "engine/plan_memory.h"
-#include "engine/report/plan_text.h"
 #include "engine/report/report_json.h"
-#include "plan/default_planner.h"
 #include "viz/plan_html.h"
 
 namespace einrel::api {
 namespace {
 
-/// Plans that fit, and what they were made for.
-struct Plans {
-  PlanRequest request;
-  PlanComparison comparison;
-};
-
-Plans plans_for(const Compiled& compiled, const SourceText& source, const ExplainOptions& options) {
-  const PlanRequest request = plan_request(request_of(options));
-  std::vector<std::string> planners = options.planners;
-  if (planners.empty()) planners = {default_planner};
-  for (const std::string& planner : planners) check_planner(planner);
-  PlanComparison comparison = compare_plans(compiled, std::nullopt, planners, request);
-  check_fits(compiled, comparison.plans.front(), request, source);
-  return {request, std::move(comparison)};
+/// What `tell` says of the program, as it would run with these options.
+template <class Tell>
+std::string told(const Compiled& compiled, const SourceText& source, const ExplainOptions& options, Tell&& tell) {
+  Chosen chosen = choose(compiled, request_of(options), source, {});
+  const std::optional<Compiled> recomputed = std::exchange(chosen.recomputed, std::nullopt);
+  return tell(explanation_of(recomputed ? *recomputed : compiled, chosen));
 }
 
 }  // namespace
@@ -36,20 +27,16 @@ std::string Program::explain(const ExplainOptions& options) const {
   return at_border([&] {
     const SourceText& source = data_->given.source;
     const Compiled& compiled = require_extents(data_->declared, source, data_->inputs, "how it runs");
-    const bool is_planned =
-        options.sites || !options.planners.empty() || options.cost || options.machine || options.memory;
-    if (!is_planned) return as_options(explain_text(compiled, source, Detail::folded));
-    const Plans plans = plans_for(compiled, source, options);
-    return as_options(plans_text(compiled, plans.comparison, plans.request, source, Detail::folded));
+    return as_options(told(compiled, source, options, [&](const Explanation& explained) {
+      return explanation_text(explained, source, Detail::folded);
+    }));
   });
 }
 
 std::string Program::plan(const ExplainOptions& options) const {
   return at_border([&] {
     const SourceText& source = data_->given.source;
-    const Compiled& compiled = require_extents(data_->declared, source, data_->inputs, "a plan");
-    const Plans plans = plans_for(compiled, source, options);
-    return plans_json(compiled, plans.comparison, plans.request);
+    return told(require_extents(data_->declared, source, data_->inputs, "a plan"), source, options, explanation_json);
   });
 }
 

@@ -54,7 +54,17 @@ void check_alone(const RunOptions& options, const Job& job) {
 
 }  // namespace
 
-RunRequest request_of(const ExplainOptions& options) { return plan_of(options); }
+RunRequest request_of(const ExplainOptions& options) {
+  RunRequest request = plan_of(options);
+  for (const std::string& planner : options.planners) check_planner(planner);
+  request.explains = true;
+  request.threads = threads_of(std::nullopt, {});
+  request.compared = options.planners;
+  if (request.compared.empty()) return request;
+  request.planner = request.compared.front();
+  request.compared.erase(request.compared.begin());
+  return request;
+}
 
 RunRequest request_of(const RunOptions& options, const Job& job) {
   check_alone(options, job);

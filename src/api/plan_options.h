@@ -12,7 +12,8 @@
 
 namespace einrel::api {
 
-/// What options say of plans, of those that are explained. Throws UserError for numbers that make no sense.
+/// What options say of plans, of those that are explained. Throws UserError for numbers that make no sense, and a
+/// planner that there is not.
 RunRequest request_of(const ExplainOptions& options);
 
 /// The same of those that run, and how. Throws UserError for options that contradict each other, or the ranks, and a

@@ -13,7 +13,7 @@ constexpr std::size_t most_kept = 8;  // versions of a program, and ways to run 
 
 std::int64_t peak_of(const Chosen& chosen) {
   if (const auto* const by_plan = std::get_if<ByPlan>(&chosen.how)) return by_plan->plan.peak.bytes;
-  return forecast_memory(chosen.tasks).peak_bytes;
+  return forecast_memory(chosen.tasks).bytes;
 }
 
 }  // namespace

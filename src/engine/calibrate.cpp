@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "einsum/check.h"
 #include "einsum/vertex_facts.h"
+#include "engine/choose_plan.h"
 #include "engine/random_input.h"
 #include "engine/session.h"
 #include "exec/starpu/run.h"
@@ -24,9 +25,7 @@
 namespace einrel {
 namespace {
 
-Compiled compiled(const std::string& text) {
-  return compile("calibrate", *parse_and_check(SourceText("calibrate", text), {}).graph);
-}
+Compiled compiled(const SourceText& source) { return compile(source.name(), *parse_and_check(source, {}).graph); }
 
 /// What `choose` leaves of two numbers, again and again, of what all ranks have.
 template <class Choose>
@@ -69,7 +68,8 @@ enum class Computing : std::uint8_t { all, first };
 
 double seconds_of(const std::string& text, std::size_t threads, Computing computing, const Job& job) {
   if (computing == Computing::first && job.rank != 0) return largest_of_all(0, job);
-  const PlannedTasks tasks = whole_tasks(compiled(text));
+  const SourceText source("calibrate", text);
+  const PlannedTasks tasks = choose(compiled(source), {}, source, {}).tasks;
   std::vector<Tensor> inputs;
   for (const StoredRelation& input : tasks.graph.inputs)
     inputs.push_back(random_tensor(1, input.name, input.dtype, input.bound));
@@ -119,7 +119,7 @@ using RunTasks = std::function<std::function<void()>(const TaskGraph&, const Tas
 /// Seconds of a program whose vertices are planned so.
 double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& vertices, const RunTasks& run,
                         const Job& job) {
-  const Compiled program = compiled(text);
+  const Compiled program = compiled({"calibrate", text});
   const Plan plan{"calibrate", job.ranks, vertices};
   const PlannedTasks tasks = tasks_of(program, plan, job);
   InputSources sources;

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <utility>
@@ -32,27 +33,57 @@ namespace {
 struct Asked {
   PlanRequest plan;
   std::string planner;
+  std::vector<std::string> compared;
   std::optional<Plan> given;
   std::size_t threads = 1;
   std::optional<std::string> spill;
 };
 
-Asked asked_for(const Compiled& compiled, const RunRequest& request, const Job& job) {
-  std::optional<Plan> given = given_plan(request, compiled);
-  const std::optional<std::int64_t> decided = given ? std::optional(given->sites) : std::nullopt;
-  return {plan_request(request, job, decided), request.planner.value_or(default_planner), std::move(given),
-          request.threads, request.spill};
+std::optional<std::int64_t> sites_of(const std::optional<Plan>& given) {
+  return given ? std::optional(given->sites) : std::nullopt;
 }
 
-/// The plan that was given, or the planner's.
+Asked asked_for(const RunRequest& request, std::optional<Plan> given, const Job& job) {
+  PlanRequest plan = plan_request(request, job, sites_of(given));
+  return {std::move(plan),  request.planner.value_or(default_planner),
+          request.compared, std::move(given),
+          request.threads,  request.spill};
+}
+
+/// Where nobody runs it, several sites are the ranks of a job.
+Job ranks_explained(const RunRequest& request, std::optional<std::int64_t> decided) {
+  Job job;
+  job.ranks = static_cast<int>(plan_request(request, decided).sites);
+  job.is_started = job.ranks > 1;
+  return job;
+}
+
+/// The plan that was given, or the planner's; beside it those that it is compared with.
 ByPlan chosen_by_name(const Compiled& compiled, Asked& asked, bool within_limit) {
+  std::vector<std::string> planners = asked.compared;
   if (asked.given) {
     asked.plan.sites = asked.given->sites;
-    return {asked.plan, report_of(compiled, std::move(*asked.given), asked.plan)};
+  } else {
+    planners.insert(planners.begin(), asked.planner);
   }
   PlanRequest request = asked.plan;
   if (!within_limit) request.memory.reset();
-  return {asked.plan, plan_with(compiled, asked.planner, request)};
+  PlanComparison all = compare_plans(compiled, std::move(asked.given), planners, request);
+  ByPlan chosen{asked.plan, std::move(all.plans.front()), {}, std::move(all.refused)};
+  chosen.others.assign(std::make_move_iterator(all.plans.begin() + 1), std::make_move_iterator(all.plans.end()));
+  return chosen;
+}
+
+/// Whether EXPLAIN shows what its tasks do: to make more would take long.
+constexpr std::size_t most_chunks_explained = std::size_t{1} << 16U;
+bool has_few_chunks(const Plan& plan) {
+  double chunks = 0;
+  for (const VertexPlan& vertex : plan.vertices) {
+    auto of_vertex = static_cast<double>(copies_of(vertex));
+    for (const std::int64_t parts : vertex.parts) of_vertex *= static_cast<double>(parts);
+    chunks += of_vertex;
+  }
+  return chunks <= static_cast<double>(most_chunks_explained);
 }
 
 /// A plan of a program that has inputs by the names of the states that are beside it, where those lie.
@@ -162,11 +193,10 @@ void check_rank_fits(const Compiled& compiled, const ByPlan& by_plan, const Plan
                          bytes_text(*limit)));
 }
 
-Chosen for_rank(const Compiled& compiled, Asked asked, const SourceText& source, const Job& job) {
+Chosen for_rank(const Compiled& compiled, const Asked& asked, ByPlan by_plan, bool is_given, const SourceText& source,
+                const Job& job) {
   const std::optional<std::int64_t> limit = asked.plan.memory;
   const bool may_spill = asked.spill && limit;
-  const bool is_given = asked.given.has_value();
-  ByPlan by_plan = chosen_by_name(compiled, asked, !may_spill);
   PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
   if (!may_spill || by_plan.plan.peak.bytes <= chunk_memory(left_beside(tasks, by_plan.request), asked.threads)) {
     if (limit && !is_given) make_room_for_bookkeeping(compiled, asked.planner, by_plan, tasks, job);
@@ -186,10 +216,8 @@ Chosen for_rank(const Compiled& compiled, Asked asked, const SourceText& source,
   return {std::move(tasks), asked.threads, std::move(spills), std::move(by_plan)};
 }
 
-Chosen for_process(const Compiled& compiled, Asked asked, const Job& job) {
+Chosen for_process(const Compiled& compiled, const Asked& asked, ByPlan by_plan, bool is_given, const Job& job) {
   const std::optional<std::int64_t> limit = asked.plan.memory;
-  const bool is_given = asked.given.has_value();
-  ByPlan by_plan = chosen_by_name(compiled, asked, false);
   PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
   if (!limit) return {std::move(tasks), asked.threads, Unlimited{}, std::move(by_plan)};
   if (runs_in_order(tasks, *limit, asked.threads))
@@ -269,6 +297,8 @@ Chosen choose_relations(const AlgebraPlan& plan, std::optional<std::int64_t> lim
                         const Job& job) {
   if (limit) give_back_at_once();
   ByRelations by_relations{facts_of(plan), {}};
+  if (request.explains && plan.ia.store.tuples() > most_chunks_explained)
+    return {.tasks = {}, .threads = request.threads, .how = std::move(by_relations)};
   for (const IaId id : nodes_of(plan.ia.store, plan.ia.plan)) by_relations.bytes.push_back(bytes_of(plan.ia.store, id));
   Chosen chosen{tasks_of(plan, job), request.threads};
   if (limit)
@@ -284,7 +314,7 @@ Chosen choose_relations(const Compiled& compiled, const RunRequest& request, con
   Chosen chosen =
       choose_relations(plan_algebra(compiled, asked.sites, wants_search(request)), asked.memory, request, job);
   add_steps(compiled.graph, chosen.tasks);
-  if (job.ranks > 1 && !chosen.tasks.states.empty())
+  if (!request.explains && job.ranks > 1 && !chosen.tasks.states.empty())
     throw UserError(fmt::format("the planner '{}' does not keep states on ranks; use another one", *request.planner));
   return chosen;
 }
@@ -296,32 +326,44 @@ bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t th
   return left > 0 && most_live_bytes(tasks.graph) <= chunk_memory(left, threads);
 }
 
-Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& job,
+Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& own_job,
               const std::optional<Beside>& beside) {
+  std::optional<Plan> given = given_plan(request, compiled);
+  const bool is_given = given.has_value();
+  const Job job = request.explains ? ranks_explained(request, sites_of(given)) : own_job;
   if (!asks_for_plan(request, job)) return {whole_tasks(compiled), request.threads};
   if (request.planner && plans_relations(*request.planner)) return choose_relations(compiled, request, job);
-  Asked asked = asked_for(compiled, request, job);
-  const bool is_given = asked.given.has_value();
+  Asked asked = asked_for(request, std::move(given), job);
   std::optional<Compiled> recomputed;
   if (!is_given) recomputed = recomputed_for(compiled, asked.plan, asked.threads, job);
   const Compiled& program = recomputed ? *recomputed : compiled;
   if (beside) asked.given = plan_beside(program, *beside, asked.plan);
+  const bool keeps_plan = asked.given.has_value();
   if (asked.plan.memory) give_back_at_once();
+  ByPlan by_plan = chosen_by_name(program, asked, job.is_started && !asked.spill);
+  if (request.explains && !has_few_chunks(by_plan.plan.plan)) {
+    check_fits(program, by_plan.plan, by_plan.request, source);
+    return {.tasks = {}, .threads = asked.threads, .how = std::move(by_plan), .recomputed = std::move(recomputed)};
+  }
+  const double planning = by_plan.plan.seconds;
   const auto start = std::chrono::steady_clock::now();
-  Chosen chosen =
-      job.is_started ? for_rank(program, std::move(asked), source, job) : for_process(program, std::move(asked), job);
+  Chosen chosen = job.is_started ? for_rank(program, asked, std::move(by_plan), keeps_plan, source, job)
+                                 : for_process(program, asked, std::move(by_plan), keeps_plan, job);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!is_given) std::get<ByPlan>(chosen.how).plan.seconds = seconds;  // cutting for memory and making tasks, too
+  if (!is_given && !request.explains)  // cutting for memory and making tasks, too
+    std::get<ByPlan>(chosen.how).plan.seconds = planning + seconds;
   chosen.recomputed = std::move(recomputed);
   return chosen;
 }
 
-Chosen choose(const AnyProgram& program, const RunRequest& request, const SourceText& source, const Job& job) {
-  if (const auto* const compiled = std::get_if<Compiled>(&program)) return choose(*compiled, request, source, job);
+Chosen choose(const AnyProgram& program, const RunRequest& request, const SourceText& source, const Job& own_job) {
+  if (const auto* const compiled = std::get_if<Compiled>(&program)) return choose(*compiled, request, source, own_job);
   const auto& parsed = std::get<ParsedTra>(program);
+  const Job job = request.explains ? ranks_explained(request, std::nullopt) : own_job;
   const PlanRequest asked = plan_request(request, job);
-  return choose_relations(plan_algebra(parsed.program, asked.sites, parsed.layouts, wants_search(request)),
-                          asked.memory, request, job);
+  const AlgebraPlan plan = plan_algebra(parsed.program, asked.sites, parsed.layouts, wants_search(request));
+  if (request.explains) return {.tasks = {}, .threads = request.threads, .how = ByRelations{facts_of(plan), {}}};
+  return choose_relations(plan, asked.memory, request, job);
 }
 
 void check_room(const std::string& program, const Chosen& chosen, const LayoutBindings& layouts,

@@ -25,6 +25,8 @@ using AnyProgram = std::variant<Compiled, ParsedTra>;
 struct ByPlan {
   PlanRequest request;
   PlanReport plan;
+  std::vector<PlanReport> others = {};    ///< RunRequest::compared
+  std::vector<PlanRefusal> refused = {};  ///< planners that have none
 };
 
 /// By a plan of relations.
@@ -38,7 +40,7 @@ struct ByItself {};
 
 /// How a program is going to run.
 struct Chosen {
-  PlannedTasks tasks;
+  PlannedTasks tasks;       ///< none of what is only explained where they are many
   std::size_t threads = 1;  ///< that compute: fewer than asked for if chunks are too small, or StarPU has no more
   RunMemory memory = {};
   std::variant<ByItself, ByPlan, ByRelations> how = {};
@@ -62,7 +64,7 @@ Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceT
               const std::optional<Beside>& beside = std::nullopt);
 
 /// The same; the tasks of one in the algebra are cut as it says: chunks come and go where they do not fit within the
-/// limit.
+/// limit. Its outputs are tensors (engine/tra_program.h), unless it is only explained.
 Chosen choose(const AnyProgram& program, const RunRequest& request, const SourceText& source, const Job& job);
 
 /// Whether tasks that run one after the other stay within so many bytes of a process.

@@ -1,165 +1,208 @@
 #include "engine/kernels.h"
 
-#include <map>
+#include <algorithm>
 #include <set>
 
 #include "einsum/vertex_facts.h"
 #include "exec/chunk_kernel.h"
+#include "exec/task_body.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/products.h"
-#include "kernel/view.h"
 
 namespace einrel {
 namespace {
 
 /// Of a product that is computed slab by slab: by what, with seconds of all slabs.
-void name_slab_kernel(Choice choice, double slabs, VertexKernel& kernel) {
+void name_slab_kernel(Choice choice, double slabs, KernelCall& call) {
   for (Considered& considered : choice.considered) {
     if (auto* const seconds = std::get_if<double>(&considered.outcome)) *seconds *= slabs;
   }
-  kernel.kernel = choice.kernel;
-  kernel.path = choice.offer.path + ", slab by slab";
-  kernel.seconds = choice.offer.seconds * slabs;
-  kernel.own_bytes = choice.offer.own_bytes + choice.offer.shared_bytes;
-  kernel.shared_bytes = 0;
-  kernel.considered = std::move(choice.considered);
+  call.kernel = choice.kernel;
+  call.path = choice.offer.path + ", slab by slab";
+  call.seconds = choice.offer.seconds * slabs;
+  call.own_bytes = choice.offer.own_bytes + choice.offer.shared_bytes;
+  call.shared_bytes = 0;
+  call.considered = std::move(choice.considered);
 }
 
-/// How all tensors lie: inputs as they are given, views in what they read where they can, others row-major.
-std::vector<ArrayLayout> layouts_of_tensors(const EinGraph& graph, const LayoutBindings& given) {
+/// How all arrays lie: parts of inputs where they are, others row-major.
+std::vector<ArrayLayout> layouts_of_arrays(const TaskGraph& graph, const LayoutBindings& given) {
   std::vector<ArrayLayout> layouts;
-  for (const Vertex& vertex : graph.vertices) {
-    ArrayLayout& layout = layouts.emplace_back(row_major_layout(vertex.dtype, vertex.bound));
-    const auto found = given.find(vertex.name);
-    if (is_input(vertex) && found != given.end()) layout.strides = found->second;
-    if (const View* const view = view_of(vertex)) {
-      const Strides& operand = layouts[vertex.inputs.front().index].strides;
-      layout.strides = view_strides(*view, operand).value_or(layout.strides);
-    }
+  for (const TaskArray& array : graph.arrays) layouts.push_back(row_major_layout(array.dtype, array.bound));
+  const std::vector<std::optional<PartInPlace>> in_place = parts_in_place(graph, input_layouts(graph, given));
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    if (in_place[t]) layouts[task.makes.front().index] = in_place[t]->layout;
+    if (std::holds_alternative<Send>(task.op)) layouts[task.makes.front().index] = layouts[task.reads.front().index];
   }
   return layouts;
 }
 
-bool lies_in_operand(const Vertex& vertex, const std::vector<ArrayLayout>& layouts) {
-  const View* const view = view_of(vertex);
-  return view != nullptr && view_strides(*view, layouts[vertex.inputs.front().index].strides).has_value();
+KernelCall call_of(const Vertex& vertex, Choice choice) {
+  KernelCall call{.kernel = std::string(choice.kernel),
+                  .path = std::move(choice.offer.path),
+                  .seconds = choice.offer.seconds,
+                  .own_bytes = choice.offer.own_bytes,
+                  .shared_bytes = choice.offer.shared_bytes,
+                  .considered = std::move(choice.considered),
+                  .extents = {},
+                  .together = {}};
+  for (const Label& label : labels_of(vertex)) call.extents.emplace_back(label.name, label.extent.value());
+  return call;
 }
 
-/// Those that some task calls a kernel for: no views that their readers see through.
-std::set<std::size_t> vertices_with_tasks(const PlannedTasks& whole) {
-  std::set<std::size_t> vertices;
-  for (const Task& task : whole.graph.tasks) {
-    if (!std::holds_alternative<CallKernel>(task.op)) continue;
-    const std::optional<std::size_t> vertex = whole.vertices[task.node.index];
-    if (vertex) vertices.insert(*vertex);
-  }
-  return vertices;
-}
+/// Per step of a kernel, what computes it for such arguments.
+using StepCalls = std::vector<std::optional<KernelCall>>;
 
-/// Says of vertices whose kernels a task calls together that they run so.
-class TogetherKernels {
- public:
-  TogetherKernels(const Compiled& compiled, const PlannedTasks& whole, const std::vector<ArrayLayout>& layouts,
-                  std::vector<std::optional<VertexKernel>>& kernels)
-      : graph_(compiled.graph), whole_(whole), scalars_(some_scalars(compiled.graph)), kernels_(kernels) {
-    std::map<std::string, const ArrayLayout*> inputs;
-    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) inputs.emplace(graph_.vertices[v].name, &layouts[v]);
-    for (const Task& task : whole.graph.tasks) {
-      const auto* const read = std::get_if<ReadInput>(&task.op);
-      if (read != nullptr) inputs_.emplace(task.makes.front(), inputs.at(whole.graph.inputs[read->input].name));
+/// Steps that run slab by slab.
+void add_slabs(const Fusion& fusion, const ChunkProgram& program, const ScalarBindings& scalars, StepCalls& calls) {
+  std::vector<ArrayLayout> operands;
+  for (const std::size_t operand : fusion.operands) operands.push_back(program.layouts[operand]);
+  FusionKernels all = kernels_of(fusion, operands, scalars);
+  const std::size_t arguments = program.graph.vertices.size() - calls.size();
+  const auto call_of_step = [&](const Vertex& vertex) -> KernelCall* {  // values that several share are no step
+    for (const std::size_t member : fusion.members) {
+      std::optional<KernelCall>& call = calls[member - arguments];
+      if (call && program.graph.vertices[member].name == vertex.name) return &*call;
     }
+    return nullptr;
+  };
+  for (const std::size_t quotient : all.row_by_row) {
+    if (KernelCall* const softmax = call_of_step(fusion.program.vertices[quotient])) softmax->row_by_row = true;
   }
+  for (SlabKernel& slab : all.kernels) {
+    const Vertex& vertex = fusion.program.vertices[slab.vertex];
+    KernelCall* const own = is_light(fusion.program, vertex) ? nullptr : call_of_step(vertex);
+    if (own != nullptr) name_slab_kernel(std::move(slab.choice), all.slabs, *own);
+  }
+}
+
+/// Whether an earlier step of linear algebra makes this output, too.
+bool comes_along(const std::vector<Vertex>& vertices, std::size_t v) {
+  const Opaque* const own = opaque_of(vertices[v]);
+  return own != nullptr &&
+         std::any_of(vertices.begin(), vertices.begin() + static_cast<std::ptrdiff_t>(v), [&](const Vertex& other) {
+           const Opaque* const opaque = opaque_of(other);
+           return opaque != nullptr && opaque->function == own->function && other.inputs == vertices[v].inputs;
+         });
+}
+
+StepCalls step_calls(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments, bool onto,
+                     const ScalarBindings& scalars) {
+  std::vector<std::string> names;
+  for (std::size_t s = 0; s < kernel.steps.steps.size(); ++s) names.push_back(std::to_string(s));
+  const ChunkProgram program = chunk_program(kernel, arguments, onto, names);
+  const std::vector<Vertex>& vertices = program.graph.vertices;
+  StepCalls calls(names.size());
+  for (std::size_t v = arguments.size(); v < vertices.size(); ++v) {
+    if (program.shares[v] || comes_along(vertices, v)) continue;
+    std::vector<ArrayLayout> operands;
+    for (const VertexId input : vertices[v].inputs) operands.push_back(program.layouts[input.index]);
+    std::optional<Choice> choice = choice_of(vertices[v], operands, scalars, onto && v + 1 == vertices.size());
+    if (choice) calls[v - arguments.size()] = call_of(vertices[v], *std::move(choice));
+  }
+  for (const Fusion& fusion : program.fusions) add_slabs(fusion, program, scalars, calls);
+  return calls;
+}
+
+/// Takes one task after the other.
+class Calls {
+ public:
+  Calls(const EinGraph& graph, const PlannedTasks& tasks, const LayoutBindings& layouts)
+      : tasks_(tasks),
+        scalars_(some_scalars(graph)),
+        layouts_(layouts_of_arrays(tasks.graph, layouts)),
+        ready_(tasks.graph.kernels.size()),
+        of_vertices_(tasks.names.size()) {}
 
   void add(const Task& task) {
     const auto* const call = std::get_if<CallKernel>(&task.op);
-    if (call == nullptr || whole_.graph.kernels[call->kernel].nodes.empty()) return;
+    if (call == nullptr) return;
+    const TaskKernel& kernel = tasks_.graph.kernels[call->kernel];
+    const StepCalls& steps = steps_of(task, *call);
     std::set<std::size_t> members;
-    for (const IaId node : nodes_of(whole_.graph, task)) {
-      if (const auto vertex = whole_.vertices[node.index]) members.insert(*vertex);
+    for (const IaId node : kernel.nodes) {
+      if (const auto vertex = tasks_.vertices[node.index]) members.insert(*vertex);
     }
-    for (const std::size_t member : members) {
-      for (const std::size_t other : members) {
-        if (other != member && kernels_[member]) kernels_[member]->together.push_back(graph_.vertices[other].name);
-      }
+    for (std::size_t s = 0; s < steps.size(); ++s) {
+      const IaId node = kernel.nodes.empty() ? task.node : kernel.nodes[s];
+      const std::optional<std::size_t> vertex = tasks_.vertices[node.index];
+      if (vertex && steps[s]) count(*vertex, *steps[s], members);
     }
-    add_slabs(whole_.graph.kernels[call->kernel], arguments_of(task, *call));
+  }
+
+  std::vector<std::vector<KernelCall>> sorted() && {
+    for (std::vector<KernelCall>& calls : of_vertices_) {
+      std::stable_sort(calls.begin(), calls.end(),
+                       [](const KernelCall& a, const KernelCall& b) { return a.all_seconds() > b.all_seconds(); });
+    }
+    return std::move(of_vertices_);
   }
 
  private:
-  std::vector<ArrayLayout> arguments_of(const Task& task, const CallKernel& call) const {
+  /// For arguments that lie so; found once for all tasks alike.
+  struct Ready {
     std::vector<ArrayLayout> arguments;
-    for (const ArrayId read : task.reads) {
-      const TaskArray& array = whole_.graph[read];
-      const auto input = inputs_.find(read);
-      arguments.push_back(input != inputs_.end() ? *input->second : row_major_layout(array.dtype, array.bound));
-    }
+    bool onto = false;
+    StepCalls steps;
+  };
+
+  const StepCalls& steps_of(const Task& task, const CallKernel& call) {
+    std::vector<ArrayLayout> arguments;
+    for (const ArrayId read : task.reads) arguments.push_back(layouts_[read.index]);
+    if (call.onto) arguments.pop_back();
     arguments.resize(arguments.size() + call.numbers.size(), row_major_layout(DType::i64, {}));
-    return arguments;
+    std::vector<Ready>& ready = ready_[call.kernel];
+    const auto known = std::find_if(ready.begin(), ready.end(), [&](const Ready& other) {
+      return other.onto == call.onto && other.arguments == arguments;
+    });
+    if (known != ready.end()) return known->steps;
+    StepCalls steps = step_calls(tasks_.graph.kernels[call.kernel], arguments, call.onto, scalars_);
+    return ready.emplace_back(Ready{std::move(arguments), call.onto, std::move(steps)}).steps;
   }
 
-  void add_slabs(const TaskKernel& kernel, const std::vector<ArrayLayout>& arguments) {
-    std::map<std::string, std::size_t> vertices;
-    std::vector<std::string> names;
-    for (const IaId node : kernel.nodes) {
-      const std::optional<std::size_t> vertex = whole_.vertices[node.index];
-      names.push_back(vertex ? graph_.vertices[*vertex].name : "");
-      if (vertex) vertices[names.back()] = *vertex;
+  void count(std::size_t vertex, const KernelCall& call, const std::set<std::size_t>& members) {
+    std::vector<std::string> together;
+    for (const std::size_t other : members) {
+      if (other != vertex) together.push_back(tasks_.names[other]);
     }
-    const ChunkProgram program = chunk_program(kernel, arguments, false, names);
-    for (const Fusion& fusion : program.fusions) {
-      std::vector<ArrayLayout> operands;
-      for (const std::size_t operand : fusion.operands) operands.push_back(program.layouts[operand]);
-      FusionKernels all = kernels_of(fusion, operands, scalars_);
-      const auto kernel_of = [&](const Vertex& vertex) -> VertexKernel* {
-        const auto found = vertices.find(vertex.name);
-        return found == vertices.end() || !kernels_[found->second] ? nullptr : &*kernels_[found->second];
-      };
-      for (const std::size_t quotient : all.row_by_row) {
-        if (VertexKernel* const softmax = kernel_of(fusion.program.vertices[quotient])) softmax->row_by_row = true;
-      }
-      for (SlabKernel& slab : all.kernels) {
-        const Vertex& vertex = fusion.program.vertices[slab.vertex];
-        VertexKernel* const own = is_light(fusion.program, vertex) ? nullptr : kernel_of(vertex);
-        if (own != nullptr) name_slab_kernel(std::move(slab.choice), all.slabs, *own);
-      }
+    std::vector<KernelCall>& calls = of_vertices_[vertex];
+    const auto known = std::find_if(calls.begin(), calls.end(), [&](const KernelCall& other) {
+      return other.path == call.path && other.kernel == call.kernel && other.extents == call.extents &&
+             other.seconds == call.seconds && other.row_by_row == call.row_by_row && other.together == together;
+    });
+    if (known != calls.end()) {
+      ++known->times;
+    } else {
+      calls.push_back(call);
+      calls.back().together = std::move(together);
     }
   }
 
-  const EinGraph& graph_;
-  const PlannedTasks& whole_;
+  const PlannedTasks& tasks_;
   ScalarBindings scalars_;
-  std::vector<std::optional<VertexKernel>>& kernels_;
-  std::map<ArrayId, const ArrayLayout*> inputs_;
+  std::vector<ArrayLayout> layouts_;
+  std::vector<std::vector<Ready>> ready_;  // by kernel; few, since chunks of a tensor differ at its ends only
+  std::vector<std::vector<KernelCall>> of_vertices_;
 };
 
 }  // namespace
 
-std::vector<std::optional<VertexKernel>> chosen_kernels(const Compiled& compiled, const PlannedTasks& whole,
-                                                        const LayoutBindings& layouts) {
-  const EinGraph& graph = compiled.graph;
-  const std::vector<ArrayLayout> tensors = layouts_of_tensors(graph, layouts);
-  const ScalarBindings scalars = some_scalars(graph);
-  const std::set<std::size_t> made = vertices_with_tasks(whole);
-  std::vector<std::optional<VertexKernel>> kernels(graph.vertices.size());
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const Vertex& vertex = graph.vertices[v];
-    if (is_input(vertex) || (lies_in_operand(vertex, tensors) && made.count(v) == 0)) continue;
-    std::vector<ArrayLayout> operands;
-    for (const VertexId input : vertex.inputs) operands.push_back(tensors[input.index]);
-    std::optional<Choice> choice = choice_of(vertex, operands, scalars);
-    if (!choice) continue;
-    kernels[v] = {std::string(choice->kernel),
-                  choice->offer.path,
-                  choice->offer.seconds,
-                  choice->offer.own_bytes,
-                  choice->offer.shared_bytes,
-                  std::move(choice->considered),
-                  {},
-                  false};
+std::vector<std::optional<ArrayLayout>> input_layouts(const TaskGraph& graph, const LayoutBindings& given) {
+  std::vector<std::optional<ArrayLayout>> layouts;
+  for (const StoredRelation& input : graph.inputs) {
+    layouts.emplace_back(row_major_layout(input.dtype, input.bound));
+    const auto found = given.find(input.name);
+    if (found != given.end()) layouts.back()->strides = found->second;
   }
-  TogetherKernels together(compiled, whole, tensors, kernels);
-  for (const Task& task : whole.graph.tasks) together.add(task);
-  return kernels;
+  return layouts;
+}
+
+std::vector<std::vector<KernelCall>> kernel_calls(const EinGraph& graph, const PlannedTasks& tasks,
+                                                  const LayoutBindings& layouts) {
+  Calls calls(graph, tasks, layouts);
+  for (const Task& task : tasks.graph.tasks) calls.add(task);
+  return std::move(calls).sorted();
 }
 
 }  // namespace einrel

@@ -69,7 +69,7 @@ std::optional<Compiled> recomputed_until(const Compiled& compiled, double too_mu
 
 std::optional<Compiled> recomputed_in_process(const Compiled& compiled, std::int64_t limit, std::size_t threads) {
   const auto tasks_in_order = [](const Compiled& program) {
-    PlannedTasks tasks = whole_tasks(program);
+    PlannedTasks tasks = choose(program, {}, SourceText(program.name, ""), {}).tasks;
     read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
     return tasks;
   };

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "engine/compile.h"
 #include "exec/starpu/job.h"
@@ -42,7 +43,10 @@ struct RunRequest {
   std::optional<std::string> batch = {};                       ///< PlanRequest::batch
   std::optional<std::variant<PlanFile, PlanText>> given = {};  ///< instead of a planner's
   std::optional<std::string> spill = {};                       ///< folder for chunks that `memory` has no room for
-  bool shows_plan = false;                                     ///< what is reported compares with a plan's predictions
+  /// It is not to run, but EXPLAIN says how it would: for one site as in this process, for more as on a rank each.
+  /// Tasks are made as far as they are few.
+  bool explains = false;
+  std::vector<std::string> compared = {};  ///< planners whose plans EXPLAIN shows beside
   std::size_t threads = 1;
   bool operator==(const RunRequest&) const = default;
 };

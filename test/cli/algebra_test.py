@@ -160,7 +160,7 @@ class Json(AlgebraTest):
         self.assertIn({"text": "C = aggregate(<0,2>, add)(t1)", "type": "f32, 16 keys below <4,4>, arrays (100, 100)"},
                       report["tra"])
         for line in report["ia"]:
-            self.assertEqual(set(line), {"text", "placement", "floats"})
+            self.assertLessEqual({"text", "placement", "floats"}, set(line))
         self.assertEqual(sum(line["floats"] for line in report["ia"]), report["cost"]["floats"])
         for step in report["derivation"]:
             self.assertEqual(set(step), {"rule", "equation", "conditions", "definitions", "from", "to", "floats"})

@@ -123,7 +123,7 @@ class LeastBytes(MachineTest):
         whole, pieces = "Z[a,b] = sum[e] X[a,e] * V[b,e]\n", "Y[e,f] = sum[a] X[a,e] * W[a,f]\n"
         text = "dims a=4096 e=4096 b=8192 f=16\ninput X[a,e], W[a,f], V[b,e]\n" + whole + pieces + "output Z, Y\n"
         shown = self.succeed("explain", self.text_file("twice.ein", text), "--sites", "2", "--verbose").out
-        shown = shown[shown.index("vertices (sites"):]
+        shown = shown[shown.index("\nvertices ("):]
         self.assertIn("X to 2 sites each", shown)
         self.assertEqual(shown.count("times the least that any plan moves"), 1)  # of Z
         self.assertLess(shown.index("times the least"), shown.index("Y[e,f]"))
@@ -145,7 +145,7 @@ class Memory(MachineTest):
     def test_a_limit_forces_another_plan(self):
         self.assertEqual(self.peak("--memory", "30MB"), self.peak("--memory", "none"))
         self.assertLessEqual(self.peak("--memory", "20MB")["predicted"], 20 * 10**6)
-        self.assertEqual(self.peak("--memory", "28MiB")["predicted"], 28 * 2**20)
+        self.assertLess(self.peak("--memory", "28MiB")["predicted"], 28 * 2**20)  # ranks keep something of their tasks, too
 
     def test_what_does_not_fit_is_refused_with_need_and_limit(self):
         self.refuse(1, "explain", self.program, "--sites", "64", "--memory", "10MB",

@@ -114,7 +114,7 @@ class PlannedRuns(RunTest):
         self.assertEqual(ran["sites"], 6)
         self.refuse(1, "run", self.program, "--random", "1", "--plan", self.path("plan.json"), "--planner", "data",
                     mentions=["--plan", "--planner"])
-        self.text_file("none.json", self.succeed("explain", self.program, "--json").out)
+        self.text_file("none.json", self.succeed("explain", self.program, "--planner", "table-1", "--json").out)
         self.refuse(1, "run", self.program, "--random", "1", "--plan", self.path("none.json"), mentions=["no plan"])
         self.refuse(1, "run", self.program, "--random", "1", "--plan", self.path("plan.json"), "--sites", "5",
                     mentions=["--sites 5", "6"])

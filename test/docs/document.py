@@ -117,7 +117,7 @@ def same_word(wanted, found):
 
 def words_of(line):
     """What of a line is the same everywhere: not seconds, not the kernel that suits a machine, not how columns are set."""
-    line = re.sub(r"^( +by) [a-z]+ \(.*on one thread.*", r"\1 <kernel>", line)
+    line = re.sub(r"^( +(\d+ x .*)?by) [a-z]+ \(.*on one thread.*", r"\1 <kernel>", line)
     return re.sub(r"(?<![\w.])\d[\d.]* (s|ms|us|ns|min)\b", "<time>", line).split()
 
 

@@ -56,7 +56,8 @@ TEST(AlgebraText, TellsThePapersCountFromTheExactOne) {
 
 TEST(ExplainJson, HoldsBothAlgebrasAndTheDerivation) {
   const Compiled compiled = compile("test.ein", graph_of(multiplication));
-  const auto json = nlohmann::json::parse(explain_json(compiled, facts_of(plan_of(multiplication, 4, true))));
+  const auto json = nlohmann::json::parse(explanation_json(
+      {.program = "test.ein", .compiled = &compiled, .algebra = facts_of(plan_of(multiplication, 4, true))}));
   EXPECT_EQ(json["sites"], 4);
   EXPECT_EQ(json["planner"], "ia-rules");
   EXPECT_EQ(json["cost"]["floats"], 6400);

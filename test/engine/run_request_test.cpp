@@ -25,7 +25,7 @@ TEST(RunRequest, AsksForAPlanWhereAnythingOfOneIsSaid) {
   const std::vector<RunRequest> asking = {
       {.planner = "single"},     {.sites = 1},   {.cost = CostKind::floats},    {.machine = "laptop"},
       {.memory = MemoryLimit{}}, {.batch = "b"}, {.given = PlanFile{"p.json"}}, {.spill = "/tmp"},
-      {.shows_plan = true}};
+      {.compared = {"sqrt"}}};
   for (const RunRequest& request : asking) EXPECT_TRUE(asks_for_plan(request, {}));
 }
 

@@ -165,4 +165,22 @@ Dims small_extents(const fs::path& example) {
   return found->second;
 }
 
+std::vector<std::filesystem::path> programs_that_run() {
+  std::vector<std::filesystem::path> paths = examples();
+  for (const std::filesystem::path& path : ein_files(EINREL_LANG_DOCUMENTS)) {
+    const Document document = read_document(read_source(path));
+    if (document.errors.empty() && document.failure.empty()) paths.push_back(path);
+  }
+  return paths;
+}
+
+Runnable prepare(const std::filesystem::path& program) {
+  if (program.parent_path() == std::filesystem::path(EINREL_LANG_DOCUMENTS)) {
+    const Document document = read_document(read_source(program));
+    return prepare(document, document.dims);
+  }
+  const Document document{read_source(program), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}, {}};
+  return prepare(document, small_extents(program));
+}
+
 }  // namespace einrel::test

@@ -31,6 +31,12 @@ std::vector<std::filesystem::path> ein_files(const std::string& folder);
 /// Every example but llama_7b: it is llama_layer 32 times, too much for the searches here. examples_test.py runs it.
 std::vector<std::filesystem::path> examples();
 
+/// The examples, and the documents that are no mistakes.
+std::vector<std::filesystem::path> programs_that_run();
+
+/// One of these. Throws as those above.
+Runnable prepare(const std::filesystem::path& program);
+
 /// Extents that keep the reference quick. Throws DocumentError for an example that has none here.
 Dims small_extents(const std::filesystem::path& example);
 

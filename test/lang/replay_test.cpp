@@ -152,29 +152,14 @@ void expect_as_recorded(const std::string& program, const Runnable& runnable) {
 
 class Replay : public testing::TestWithParam<fs::path> {};
 
-std::vector<fs::path> programs() {
-  std::vector<fs::path> paths = examples();
-  for (const fs::path& path : ein_files(EINREL_LANG_DOCUMENTS)) {
-    const Document document = read_document(read_source(path));
-    if (document.errors.empty() && document.failure.empty()) paths.push_back(path);
-  }
-  return paths;
-}
-
 TEST_P(Replay, IsAsRecorded) {
-  const std::string name = GetParam().stem().string();
-  if (GetParam().parent_path() == fs::path(EINREL_LANG_DOCUMENTS)) {
-    const Document document = read_document(read_source(GetParam()));
-    expect_as_recorded(name, prepare(document, document.dims));
-  } else {
-    const Document document{read_source(GetParam()), {}, 1, {}, {}, {}, {}, {}, {}, {}, {}, {}};
-    expect_as_recorded("example " + name, prepare(document, small_extents(GetParam())));
-  }
+  const bool is_document = GetParam().parent_path() == fs::path(EINREL_LANG_DOCUMENTS);
+  expect_as_recorded((is_document ? "" : "example ") + GetParam().stem().string(), prepare(GetParam()));
 }
 
 std::string replayed_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
 
-INSTANTIATE_TEST_SUITE_P(All, Replay, testing::ValuesIn(programs()), replayed_name);
+INSTANTIATE_TEST_SUITE_P(All, Replay, testing::ValuesIn(programs_that_run()), replayed_name);
 
 }  // namespace
 }  // namespace einrel::test

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <vector>
 
 #include "base/source.h"
-#include "engine/kernels.h"
+#include "engine/report/explanation.h"
 
 namespace einrel {
 
@@ -16,12 +14,9 @@ enum class Detail : std::uint8_t {
   full,    ///< every vertex by itself, with all that decides how it is computed
 };
 
-/// The compiled program for people, as it runs vertex by vertex in one process: a summary, then each vertex with its
-/// formula, operations, bytes and kernel. Lines are those of `source`.
-std::string explain_text(const Compiled& compiled, const SourceText& source, Detail detail);
-
-/// Each input and vertex with its formula, labels and extents, flops, share, bytes and kernel, then the contraction
-/// orders with what they saved.
-std::string vertices_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels);
+/// For people: a summary; per vertex what it takes, how it is cut and what moves, equal layers once; of several plans,
+/// their costs and peaks side by side; the algebras, if they are known. In full every vertex stands by itself, with its
+/// kernels, and why the second best way to cut it lost. Lines are those of `source`.
+std::string explanation_text(const Explanation& explained, const SourceText& source, Detail detail);
 
 }  // namespace einrel

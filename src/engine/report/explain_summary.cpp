@@ -75,19 +75,38 @@ std::string head_lines(const Compiled& compiled, const Folding& folding) {
          line("operations", operations) + recomputed_line(compiled, facts.flops);
 }
 
-std::string moved_lines(const EinGraph& graph, const PlanReport& report, const std::vector<VertexCost>& costs,
-                        const Folding& folding) {
-  if (report.costs.bytes == 0) return line("moved", "nothing");
-  return line("moved", fmt::format("{}, at most {} to a site", bytes_text(report.costs.bytes),
-                                   bytes_text(report.costs.most_received()))) +
-         line("  most of it", bytes_list(most_moved(graph, folding, costs)));
+std::string moved_lines(const Explanation& explained, const std::vector<VertexCost>& costs, const Folding& folding) {
+  const PlanCosts& all = explained.plan().costs;
+  if (explained.is_on_one_site()) return line("moved", "nothing: all is in one process; --sites N plans for more");
+  if (all.bytes == 0) return line("moved", "nothing");
+  return line("moved",
+              fmt::format("{}, at most {} to a site", bytes_text(all.bytes), bytes_text(all.most_received()))) +
+         line("  most of it", bytes_list(most_moved(explained.graph(), folding, costs)));
 }
 
-/// Then "H_1 79.4 %, Z 20.0 %": where the time goes.
-std::string time_lines(const std::string& text, const std::vector<Amount>& shares) {
+/// "119 ms predicted, of these 10.8 ms moving", then "H_1 79.4 %, Z 20.0 %": where the time goes.
+std::string time_lines(const Explanation& explained, const Folding& folding) {
+  const PlanCosts& costs = explained.plan().costs;
+  std::vector<double> seconds;
+  double moving = 0;
+  for (const VertexCost& cost : costs.vertices) {
+    seconds.push_back(cost.seconds);
+    moving += cost.moving;
+  }
+  std::string text = fmt::format("{} predicted", seconds_text(costs.seconds));
+  if (!explained.is_on_one_site()) text += fmt::format(", of these {} moving", seconds_text(moving));
   std::vector<std::string> texts;
-  for (const auto& [name, share] : shares) texts.push_back(fmt::format("{} {:.1f} %", name, share));
-  return line("time", text) + (shares.empty() ? "" : line("  most of it", fmt::format("{}", fmt::join(texts, ", "))));
+  for (const auto& [name, share] : slowest(explained.graph(), folding, seconds))
+    texts.push_back(fmt::format("{} {:.1f} %", name, share));
+  return line("time", text) + (texts.empty() ? "" : line("  most of it", fmt::format("{}", fmt::join(texts, ", "))));
+}
+
+std::string links_line(const Explanation& explained) {
+  const std::vector<Link>& links = explained.request.machine.links;
+  std::vector<std::string> crossing;
+  for (std::size_t l = 0; l < links.size(); ++l)
+    crossing.push_back(fmt::format("{} {}", printable(links[l].name), bytes_text(explained.plan().costs.crossing[l])));
+  return crossing.empty() ? "" : line("links", fmt::format("{}", fmt::join(crossing, ", ")));
 }
 
 }  // namespace
@@ -114,29 +133,10 @@ bool is_in_group(const Folding& folding, std::size_t vertex) {
 std::string peak_text(const EinGraph& graph, const PlanReport& report, const PlanRequest& request,
                       const SourceText& source) {
   const bool fits = !request.memory || report.peak.bytes <= *request.memory;
-  return fmt::format("{}{} on site {} while {} is computed: {}", bytes_text(report.peak.bytes),
-                     fits ? "" : ", over the limit,", report.peak.site,
-                     with_line(graph.vertices[report.peak.vertex], source), tensors_text(graph, report.peak, source));
-}
-
-std::string summary_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
-                         const MemoryForecast& memory, const Folding& folding, const SourceText& source) {
-  const EinGraph& graph = compiled.graph;
-  std::vector<double> seconds(graph.vertices.size(), 0);
-  double all = 0;
-  for (std::size_t v = 0; v < seconds.size(); ++v) {
-    if (kernels[v]) seconds[v] = kernels[v]->seconds;
-    all += seconds[v];
-  }
-  std::string text = head_lines(compiled, folding);
-  text += line("sites", "1: this process, one vertex after the other; nothing moves. --sites N plans for more");
-  text += time_lines(fmt::format("{} predicted on one thread", seconds_text(all)), slowest(graph, folding, seconds));
-  std::string peak = bytes_text(memory.peak_bytes);
-  if (!graph.vertices.empty()) {
-    const Vertex& vertex = graph.vertices[memory.peak_vertex];
-    peak += fmt::format(" while {} is computed", with_line(vertex, source));
-  }
-  return text + line("peak memory", peak);
+  const std::string where = report.plan.sites > 1 ? fmt::format(" on site {}", report.peak.site) : "";
+  return fmt::format("{}{}{} while {} is computed: {}", bytes_text(report.peak.bytes), fits ? "" : ", over the limit,",
+                     where, with_line(graph.vertices[report.peak.vertex], source),
+                     tensors_text(graph, report.peak, source));
 }
 
 std::string measured_on_others(const PlanRequest& request) {
@@ -145,32 +145,20 @@ std::string measured_on_others(const PlanRequest& request) {
   return "measured on " + counted(static_cast<std::size_t>(ranks), "rank");
 }
 
-std::string summary_text(const Compiled& compiled, const PlanReport& report, const std::vector<VertexCost>& costs,
-                         const PlanRequest& request, const Folding& folding, const SourceText& source) {
-  const EinGraph& graph = compiled.graph;
-  std::vector<double> seconds;
-  double moving = 0;
-  for (const VertexCost& cost : report.costs.vertices) {
-    seconds.push_back(cost.seconds);
-    moving += cost.moving;
-  }
-  std::string text = head_lines(compiled, folding);
-  const std::string least =
-      report.plan.planner == default_planner ? fmt::format(", least {}", name_of(request.cost)) : "";
+std::string summary_text(const Explanation& explained, const std::vector<VertexCost>& costs, const Folding& folding,
+                         const SourceText& source) {
+  std::string text = head_lines(*explained.compiled, folding);
+  if (!explained.has_plan()) return text;
+  const PlanRequest& request = explained.request;
+  const std::string& planner = explained.plan().plan.planner;
+  const std::string least = planner == default_planner ? fmt::format(", least {}", name_of(request.cost)) : "";
   const std::string measured = measured_on_others(request);
-  text += line("plan", fmt::format("by {} for {} on machine {}{}{}", report.plan.planner,
+  text += line("plan", fmt::format("by {} for {} on machine {}{}{}", planner,
                                    counted(static_cast<std::size_t>(request.sites), "site"),
                                    printable(request.machine.name), measured.empty() ? "" : ", " + measured, least));
-  text += time_lines(
-      fmt::format("{} predicted, of these {} moving", seconds_text(report.costs.seconds), seconds_text(moving)),
-      slowest(graph, folding, seconds));
-  text += line("peak memory", peak_text(graph, report, request, source));
-  text += moved_lines(graph, report, costs, folding);
-  std::vector<std::string> crossing;
-  for (std::size_t l = 0; l < request.machine.links.size(); ++l)
-    crossing.push_back(
-        fmt::format("{} {}", printable(request.machine.links[l].name), bytes_text(report.costs.crossing[l])));
-  return crossing.empty() ? text : text + line("links", fmt::format("{}", fmt::join(crossing, ", ")));
+  text += time_lines(explained, folding);
+  text += line("peak memory", peak_text(explained.graph(), explained.plan(), request, source));
+  return text + moved_lines(explained, costs, folding) + links_line(explained);
 }
 
 }  // namespace einrel

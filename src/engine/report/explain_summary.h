@@ -4,21 +4,18 @@
 #include <vector>
 
 #include "base/source.h"
-#include "engine/memory.h"
+#include "engine/report/explanation.h"
 #include "engine/report/plan_facts.h"
 
 namespace einrel {
 
-/// Ten lines on a program that runs vertex by vertex: inputs, operations, seconds by its kernels, memory.
-std::string summary_text(const Compiled& compiled, const std::vector<std::optional<VertexKernel>>& kernels,
-                         const MemoryForecast& memory, const Folding& folding, const SourceText& source);
-
 /// "measured on 2 ranks" where the machine's figures were on another number of ranks than there are sites; else "".
 std::string measured_on_others(const PlanRequest& request);
 
-/// Ten lines on a program and a plan of it: besides, sites, planner and what moves. `costs` are costs_together.
-std::string summary_text(const Compiled& compiled, const PlanReport& report, const std::vector<VertexCost>& costs,
-                         const PlanRequest& request, const Folding& folding, const SourceText& source);
+/// Ten lines on a program and its plan: inputs, operations, seconds, memory, what moves. `costs` are costs_together. Of
+/// one that has no plan of vertices, those that say what it computes.
+std::string summary_text(const Explanation& explained, const std::vector<VertexCost>& costs, const Folding& folding,
+                         const SourceText& source);
 
 /// The most that a site holds, when, and of which tensors, with the lines of `source` that make them: "29.4 MB on site
 /// 0 while C (line 3) is computed: partial results of C (line 3) 16.8 MB, A (line 2) 4.19 MB".

@@ -69,7 +69,7 @@ std::string passes_text(const Compiled& compiled, const PlannedTasks& tasks) {
   if (compiled.initial)
     text += fmt::format(" of the values before the first step\n{} of a step\n", records_text(*compiled.initial));
   text += records_text(compiled);
-  if (!skips(compiled, fusion_pass)) text += pass_line(fusion_record(tasks));
+  if (!skips(compiled, fusion_pass) && !tasks.names.empty()) text += pass_line(fusion_record(tasks));
   return text;
 }
 

@@ -33,11 +33,10 @@ std::string processes_text(const PlanRunReport& run, std::int64_t predicted_byte
   return text + "\n";
 }
 
-}  // namespace
-
-std::string analysis_text(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
-                          const PlanRunReport& run) {
-  const EinGraph& graph = compiled.graph;
+std::string analysis_of_vertices(const Explanation& explained, const PlanRunReport& run) {
+  const EinGraph& graph = explained.graph();
+  const PlanReport& plan = explained.plan();
+  const PlanRequest& request = explained.request;
   std::string text = fmt::format("\n{:<24} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12}\n", "predicted | measured",
                                  "bytes |", "bytes", "seconds |", "seconds", "memory |", "memory");
   const auto line = [](const std::string& name, const std::array<std::string, 6>& cells) {
@@ -68,7 +67,8 @@ std::string analysis_text(const Compiled& compiled, const PlanReport& plan, cons
   return text + processes_text(run, plan.costs.bytes);
 }
 
-std::string analysis_text(const AlgebraFacts& facts, const std::vector<std::int64_t>& bytes, const PlanRunReport& run) {
+std::string analysis_of_relations(const AlgebraFacts& facts, const std::vector<std::int64_t>& bytes,
+                                  const PlanRunReport& run) {
   static constexpr std::size_t column = 60;
   const auto line = [](const std::string& name, std::int64_t predicted, const std::string& moved, double seconds,
                        std::int64_t memory) {
@@ -90,6 +90,13 @@ std::string analysis_text(const AlgebraFacts& facts, const std::vector<std::int6
       seconds_text(facts.plan_seconds), counted(run.tasks, "task"),
       run.is_counted ? "on the rank that had most" : "for all sites together, in this process");
   return text + processes_text(run, predicted);
+}
+
+}  // namespace
+
+std::string analysis_text(const RunOutcome& run) {
+  if (run.explained.has_plan()) return analysis_of_vertices(run.explained, run.report);
+  return analysis_of_relations(*run.explained.algebra, std::get<ByRelations>(run.chosen.how).bytes, run.report);
 }
 
 }  // namespace einrel

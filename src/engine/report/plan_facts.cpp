@@ -4,11 +4,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "einsum/vertex_facts.h"
-#include "exec/from_ia.h"
-#include "plan/lower.h"
 
 namespace einrel {
 CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan) {
@@ -127,24 +124,6 @@ std::vector<Amount> most_moved(const EinGraph& graph, const Folding& folding, co
     amounts.push_back({fmt::format("{} between steps", name), static_cast<double>(together[v].carried_bytes)});
   }
   return largest(std::move(amounts));
-}
-
-std::vector<std::vector<std::string>> vertices_together(const EinGraph& graph, const Plan& plan) {
-  std::vector<std::vector<std::string>> together(graph.vertices.size());
-  if (plan.sites > most_sites_lowered) return together;
-  const LoweredPlan lowered = lower(graph, plan);
-  for (const FusedNodes& group : operations_together(lowered.ia.store, lowered.ia.plan)) {
-    std::set<std::size_t> members;
-    for (const IaId id : group.members) {
-      if (const auto vertex = lowered.vertices[id.index]) members.insert(*vertex);
-    }
-    for (const std::size_t v : members) {
-      for (const std::size_t other : members) {
-        if (other != v) together[v].push_back(graph.vertices[other].name);
-      }
-    }
-  }
-  return together;
 }
 
 SitesComputing sites_computing(const EinGraph& graph, const Plan& plan) {

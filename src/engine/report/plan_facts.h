@@ -83,11 +83,6 @@ std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan,
 /// What most bytes move for, by what costs_together says: "X for H_1", "partial results of Z".
 std::vector<Amount> most_moved(const EinGraph& graph, const Folding& folding, const std::vector<VertexCost>& together);
 
-/// Per vertex, those that are computed in one pass with it, chunk by chunk (exec/fuse). Nothing for plans of more than
-/// most_sites_lowered sites: all tuples of all relations would be listed for it.
-constexpr std::int64_t most_sites_lowered = 64;
-std::vector<std::vector<std::string>> vertices_together(const EinGraph& graph, const Plan& plan);
-
 /// The fewest and the most sites that compute a vertex which reads something.
 struct SitesComputing {
   std::int64_t fewest = 1;

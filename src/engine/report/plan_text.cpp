@@ -9,10 +9,8 @@
 #include "base/text.h"
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
-#include "engine/kernels.h"
 #include "engine/plan_memory.h"
 #include "engine/report/explain_summary.h"
-#include "engine/report/plan_facts.h"
 
 namespace einrel {
 namespace {
@@ -76,58 +74,6 @@ std::string moves_text(const MoveFacts& moves, const CutFacts& cut) {
                                 bytes_text(moves.reduced_bytes)));
   }
   return texts.empty() ? "nothing moves" : fmt::format("{}", fmt::join(texts, "; "));
-}
-
-std::string runner_up_text(const std::string& vertex, const RunnerUpFacts& other, CostKind kind) {
-  const std::string cut = cut_text(other.cut);
-  if (other.costs_the_same) return fmt::format("      next: {}, which costs the same\n", cut);
-  if (other.more < 0) return fmt::format("      next: {}, {} less by estimate\n", cut, cost_text(kind, -other.more));
-  std::string why = "to compute and reduce it";
-  if (other.moving) {
-    why = other.to == vertex ? fmt::format("to bring {} here", *other.moving)
-                             : fmt::format("to bring it to {}", *other.to);
-  }
-  return fmt::format("      next: {}, {} more, of which {} {}\n", cut, cost_text(kind, other.more),
-                     cost_text(kind, other.more_there), why);
-}
-
-/// "1.13 times the least that any plan moves"; nothing where that is nothing, and where an earlier vertex has received
-/// what this one needs.
-std::string least_text(const VertexCost& cost, const std::optional<double>& least) {
-  if (!least || *least == 0 || cost.has_received_before) return "";
-  return fmt::format("      {:.2f} times the least that any plan moves\n", static_cast<double>(cost.bytes()) / *least);
-}
-
-/// A vertex, and `cost` of all that it stands for.
-std::string vertex_text(const EinGraph& graph, std::size_t v, const PlanReport& report, const VertexCost& cost,
-                        const std::string& across, std::string_view indent) {
-  const VertexPlan& plan = report.plan.vertices[v];
-  const CutFacts cut = cut_of(graph.vertices[v], plan);
-  const double share = report.costs.seconds > 0 ? 100 * cost.seconds / report.costs.seconds : 0;
-  return fmt::format("{0}  {1}\n{0}      {2:<24} {3:>9} {4:>9} {5:>5.1f} %   {6}\n", indent,
-                     formula(graph.vertices[v], graph), cut_text(cut) + across, bytes_text(cost.bytes()),
-                     seconds_text(cost.seconds), share, moves_text(moves_of(graph, v, plan, cost), cut));
-}
-
-std::string inputs_text(const EinGraph& graph, const Plan& plan, const std::vector<VertexCost>& costs,
-                        const Folding& folding) {
-  std::string text;
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const Vertex& vertex = graph.vertices[v];
-    if (!is_input(vertex) || folding.shown[v] != v) continue;
-    const std::int64_t sites = sites_used(plan.vertices[v]);
-    const std::int64_t copies = copies_of(plan.vertices[v]);
-    std::string where =
-        sites > 1 ? fmt::format("{} chunks on {} sites", fmt::join(plan.vertices[v].parts, "x"), sites) : "on one site";
-    if (copies > 1)
-      where = sites > 1 ? fmt::format("{}, each on {}", where, copies) : fmt::format("on {} sites", copies);
-    if (const std::size_t times = folding.alike[v].size(); times > 1) where = fmt::format("{:<28} x {}", where, times);
-    if (is_state(graph, v))
-      where += fmt::format("; between steps {} move",
-                           costs[v].carried_bytes == 0 ? "no bytes" : bytes_text(costs[v].carried_bytes));
-    text += fmt::format("  {:<44} {}\n", formula(vertex, graph), where);
-  }
-  return text;
 }
 
 /// Extents that groups do not divide leave fractions of elements on average: two digits of them, where there are any.
@@ -245,43 +191,70 @@ std::string peaks_text(const EinGraph& graph, const std::vector<PlanReport>& rep
 
 }  // namespace
 
-std::string plans_text(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request,
-                       const SourceText& source, Detail detail) {
-  const EinGraph& graph = compiled.graph;
-  const PlanReport& first = comparison.plans.front();
-  const bool is_compared = comparison.plans.size() + comparison.refused.size() > 1;
-  const bool full = detail == Detail::full;
-  const Folding folding = full ? unfolded(graph) : fold(graph, {first});
-  const std::vector<VertexCost> costs = costs_together(first, folding);
-  std::string text = summary_text(compiled, first, costs, request, folding, source);
-  if (full) text += vertices_text(compiled, chosen_kernels(compiled, whole_tasks(compiled)));
-  text += fmt::format("\ninputs, and where they lie\n{}", inputs_text(graph, first.plan, costs, folding));
-  text += fmt::format("\nvertices (sites along each label{}; bytes received; seconds and their share; what moves){}\n",
-                      request.machine.links.empty() ? "" : ", in brackets groups across each link",
-                      full ? "" : "; more with --verbose");
-  std::vector<std::optional<RunnerUpFacts>> others(graph.vertices.size());
-  std::vector<std::vector<std::string>> together(graph.vertices.size());
-  if (full) {
-    others = runner_up_facts(graph, first, request);
-    if (!skips(compiled, fusion_pass)) together = vertices_together(graph, first.plan);
+std::string planned_text(const Explanation& explained, std::size_t v, const VertexCost& cost, const Folding& folding) {
+  const EinGraph& graph = explained.graph();
+  const PlanReport& report = explained.plan();
+  const VertexPlan& plan = report.plan.vertices[v];
+  const CutFacts cut = cut_of(graph.vertices[v], plan);
+  const std::string across = link_cuts_text(graph, v, report.plan, explained.request, folding);
+  const double share = report.costs.seconds > 0 ? 100 * cost.seconds / report.costs.seconds : 0;
+  return fmt::format("{:<24} {:>9} {:>9} {:>5.1f} %   {}", cut_text(cut) + across, bytes_text(cost.bytes()),
+                     seconds_text(cost.seconds), share, moves_text(moves_of(graph, v, plan, cost), cut));
+}
+
+std::string runner_up_text(const std::string& vertex, const RunnerUpFacts& other, CostKind kind) {
+  const std::string cut = cut_text(other.cut);
+  if (other.costs_the_same) return fmt::format("      next: {}, which costs the same\n", cut);
+  if (other.more < 0) return fmt::format("      next: {}, {} less by estimate\n", cut, cost_text(kind, -other.more));
+  std::string why = "to compute and reduce it";
+  if (other.moving) {
+    why = other.to == vertex ? fmt::format("to bring {} here", *other.moving)
+                             : fmt::format("to bring it to {}", *other.to);
   }
+  return fmt::format("      next: {}, {} more, of which {} {}\n", cut, cost_text(kind, other.more),
+                     cost_text(kind, other.more_there), why);
+}
+
+std::string least_text(const VertexCost& cost, const std::optional<double>& least) {
+  if (!least || *least == 0 || cost.has_received_before) return "";
+  return fmt::format("      {:.2f} times the least that any plan moves\n", static_cast<double>(cost.bytes()) / *least);
+}
+
+std::string placed_inputs_text(const Explanation& explained, const std::vector<VertexCost>& costs,
+                               const Folding& folding) {
+  const EinGraph& graph = explained.graph();
+  const Plan& plan = explained.plan().plan;
+  std::string text;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (is_input(graph.vertices[v]) || folding.shown[v] != v) continue;
-    if (const FoldedGroup* const group = group_at(folding, v)) text += group_text(graph, *group);
-    text += vertex_text(graph, v, first, costs[v], link_cuts_text(graph, v, first.plan, request, folding),
-                        is_in_group(folding, v) ? "  " : "");
-    if (!together[v].empty()) text += fmt::format("      in one pass with {}\n", fmt::join(together[v], ", "));
-    if (others[v]) text += runner_up_text(graph.vertices[v].name, *others[v], request.cost);
-    if (full) text += least_text(costs[v], first.least[v]);
+    const Vertex& vertex = graph.vertices[v];
+    if (!is_input(vertex) || folding.shown[v] != v) continue;
+    const std::int64_t sites = sites_used(plan.vertices[v]);
+    const std::int64_t copies = copies_of(plan.vertices[v]);
+    std::string where =
+        sites > 1 ? fmt::format("{} chunks on {} sites", fmt::join(plan.vertices[v].parts, "x"), sites) : "on one site";
+    if (copies > 1)
+      where = sites > 1 ? fmt::format("{}, each on {}", where, copies) : fmt::format("on {} sites", copies);
+    if (const std::size_t times = folding.alike[v].size(); times > 1) where = fmt::format("{:<28} x {}", where, times);
+    if (is_state(graph, v))
+      where += fmt::format("; between steps {} move",
+                           costs[v].carried_bytes == 0 ? "no bytes" : bytes_text(costs[v].carried_bytes));
+    text += fmt::format("  {:<44} {}\n", formula(vertex, graph), where);
   }
+  return text;
+}
+
+std::string comparison_text(const Explanation& explained, const SourceText& source, const Folding& folding, bool full) {
+  const EinGraph& graph = explained.graph();
+  const PlanComparison& comparison = explained.comparison;
+  const PlanRequest& request = explained.request;
+  std::string text;
   for (const PlanReport& report : comparison.plans) {
     if (const std::optional<TilingFacts> tilings = tiling_facts(graph, report.plan, request))
       text += tilings_section(graph, *tilings, report, folding);
   }
-  if (full || is_compared) text += totals_text(graph, comparison);
-  if (full || is_compared) text += crossing_text(comparison.plans, request.machine);
-  if (full || is_compared || request.memory) text += peaks_text(graph, comparison.plans, request, source);
-  return text;
+  const bool is_compared = full || comparison.plans.size() + comparison.refused.size() > 1;
+  if (is_compared) text += totals_text(graph, comparison) + crossing_text(comparison.plans, request.machine);
+  return is_compared || request.memory ? text + peaks_text(graph, comparison.plans, request, source) : text;
 }
 
 std::string plan_difference_text(const Compiled& compiled, const PlanReport& first, const PlanReport& second) {

@@ -1,18 +1,32 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/source.h"
-#include "engine/compare_plans.h"
-#include "engine/report/explain.h"
+#include "engine/report/explanation.h"
+#include "engine/report/plan_facts.h"
 
 namespace einrel {
 
-/// For people: a summary of the first plan; per vertex how it is cut, what moves, bytes and seconds, equal layers once;
-/// of several plans, their costs and peaks side by side. In full every vertex stands by itself, with its kernel, and
-/// why the second best way to cut it lost. Lines are those of `source`.
-std::string plans_text(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request,
-                       const SourceText& source, Detail detail);
+/// How the plan computes a vertex, and `cost` of all that it stands for: how it is cut, bytes, seconds, what moves.
+std::string planned_text(const Explanation& explained, std::size_t vertex, const VertexCost& cost,
+                         const Folding& folding);
+
+/// The second best way to cut a vertex, and why it lost, on a line of its own.
+std::string runner_up_text(const std::string& vertex, const RunnerUpFacts& other, CostKind kind);
+
+/// "1.13 times the least that any plan moves", on a line of its own; nothing where that is nothing, and where an
+/// earlier vertex has received what this one needs.
+std::string least_text(const VertexCost& cost, const std::optional<double>& least);
+
+/// Each input, and on which sites it lies.
+std::string placed_inputs_text(const Explanation& explained, const std::vector<VertexCost>& costs,
+                               const Folding& folding);
+
+/// Tilings of plans by kcut; of several plans, or in full, their costs, and the most that sites hold.
+std::string comparison_text(const Explanation& explained, const SourceText& source, const Folding& folding, bool full);
 
 /// The vertices that two plans compute differently, and what the difference costs.
 std::string plan_difference_text(const Compiled& compiled, const PlanReport& first, const PlanReport& second);

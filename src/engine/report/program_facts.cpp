@@ -68,20 +68,20 @@ ProgramFacts facts_of(const Compiled& compiled, const Folding& folding) {
   return facts;
 }
 
-std::vector<VertexTotals> totals_together(const EinGraph& graph,
-                                          const std::vector<std::optional<VertexKernel>>& kernels,
+std::vector<VertexTotals> totals_together(const EinGraph& graph, const std::vector<std::vector<KernelCall>>& calls,
                                           const Folding& folding) {
   std::vector<VertexTotals> totals(graph.vertices.size());
   for (std::size_t v = 0; v < totals.size(); ++v) {
     VertexTotals& shown = totals[folding.shown[v]];
     shown.flops += flops(graph.vertices[v]);
     shown.bytes += tensor_bytes(graph.vertices[v]);
-    if (kernels[v]) shown.seconds += kernels[v]->seconds;
+    if (calls.empty()) continue;
+    for (const KernelCall& call : calls[v]) shown.seconds += call.all_seconds();
   }
   return totals;
 }
 
-std::optional<KernelSeconds> next_kernel(const VertexKernel& chosen) {
+std::optional<KernelSeconds> next_kernel(const KernelCall& chosen) {
   std::optional<KernelSeconds> next;
   for (const Considered& other : chosen.considered) {
     const auto* const seconds = std::get_if<double>(&other.outcome);

@@ -38,11 +38,10 @@ ProgramFacts facts_of(const Compiled& compiled, const Folding& folding);
 struct VertexTotals {
   double flops = 0;
   double bytes = 0;    ///< of its tensor
-  double seconds = 0;  ///< by its kernel
+  double seconds = 0;  ///< of its kernels, on one thread
 };
-/// Per vertex that is shown.
-std::vector<VertexTotals> totals_together(const EinGraph& graph,
-                                          const std::vector<std::optional<VertexKernel>>& kernels,
+/// Per vertex that is shown; `calls` may be nothing.
+std::vector<VertexTotals> totals_together(const EinGraph& graph, const std::vector<std::vector<KernelCall>>& calls,
                                           const Folding& folding);
 
 /// What a kernel takes.
@@ -51,6 +50,6 @@ struct KernelSeconds {
   double seconds = 0;
 };
 /// What would be taken without the chosen kernel.
-std::optional<KernelSeconds> next_kernel(const VertexKernel& chosen);
+std::optional<KernelSeconds> next_kernel(const KernelCall& chosen);
 
 }  // namespace einrel

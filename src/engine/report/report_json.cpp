@@ -7,7 +7,6 @@
 #include "engine/memory.h"
 #include "engine/plan_file.h"
 #include "engine/report/plan_facts.h"
-#include "engine/report/summary.h"
 #include "tra/from_einsum.h"
 
 namespace einrel {
@@ -21,8 +20,10 @@ ordered_json shape_json(const Shape& shape) {
   return extents;
 }
 
-/// Which kernel computes a vertex, and what became of the others.
-ordered_json kernel_json(const VertexKernel& kernel) {
+/// Which kernel tasks call, for chunks of which extents, and what became of the other kernels.
+ordered_json kernel_json(const KernelCall& kernel) {
+  ordered_json extents = ordered_json::object();
+  for (const auto& [label, extent] : kernel.extents) extents[label] = extent;
   ordered_json considered = ordered_json::array();
   for (const Considered& other : kernel.considered) {
     ordered_json line{{"kernel", std::string(other.kernel)}};
@@ -32,6 +33,8 @@ ordered_json kernel_json(const VertexKernel& kernel) {
   }
   return {{"name", kernel.kernel},
           {"path", kernel.path},
+          {"extents", std::move(extents)},
+          {"times", kernel.times},
           {"seconds", kernel.seconds},
           {"workspace", {{"per_thread", kernel.own_bytes}, {"shared", kernel.shared_bytes}}},
           {"together_with", kernel.together},
@@ -39,14 +42,19 @@ ordered_json kernel_json(const VertexKernel& kernel) {
           {"considered", std::move(considered)}};
 }
 
-ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph, const std::optional<VertexKernel>& kernel) {
+/// Adds that of the tasks which take longest together, and those of the others.
+void add_kernels(ordered_json& json, const std::vector<KernelCall>& calls) {
+  json["kernel"] = calls.empty() ? ordered_json() : kernel_json(calls.front());
+  json["other_kernels"] = ordered_json::array();
+  for (std::size_t c = 1; c < calls.size(); ++c) json["other_kernels"].push_back(kernel_json(calls[c]));
+}
+
+ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph) {
   ordered_json labels = ordered_json::array();
   ordered_json extents = ordered_json::object();
-  ordered_json parts = ordered_json::object();
   for (const Label& label : labels_of(vertex)) {
     labels.push_back(label.name);
     extents[label.name] = label.extent.value();
-    parts[label.name] = 1;  // one chunk: a run does not cut yet
   }
   ordered_json inputs = ordered_json::array();
   for (const VertexId input : vertex.inputs) inputs.push_back(graph[input].name);
@@ -57,10 +65,11 @@ ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph, const std:
           {"shape", shape_json(vertex.bound)},
           {"labels", std::move(labels)},
           {"extents", std::move(extents)},
-          {"parts", std::move(parts)},
+          {"parts", ordered_json::object()},
           {"sites", ordered_json::object()},
           {"flops", flops(vertex)},
-          {"kernel", kernel ? kernel_json(*kernel) : ordered_json()},
+          {"kernel", nullptr},
+          {"other_kernels", ordered_json::array()},
           {"bytes", 0}};
 }
 
@@ -88,9 +97,9 @@ ordered_json::object_t::value_type tensor_json(const std::string& name, const Sh
   return {name, {{"shape", shape_json(bound)}, {"dtype", std::string(name_of(dtype))}}};
 }
 
-ordered_json base_json(const Compiled& compiled, const PlannedTasks& whole, const LayoutBindings& layouts = {}) {
+/// The program, with what follows from how it runs left open.
+ordered_json program_json(const Compiled& compiled) {
   const EinGraph& graph = compiled.graph;
-  const std::vector<std::optional<VertexKernel>> kernels = chosen_kernels(compiled, whole, layouts);
   ordered_json::object_t inputs;
   ordered_json vertices = ordered_json::array();
   ordered_json::object_t outputs;
@@ -100,21 +109,21 @@ ordered_json base_json(const Compiled& compiled, const PlannedTasks& whole, cons
       inputs.push_back(tensor_json(vertex.name, vertex.bound, vertex.dtype));
       if (is_state(graph, v)) inputs.back().second["state"] = true;
     } else {
-      vertices.push_back(vertex_json(vertex, graph, kernels[v]));
+      vertices.push_back(vertex_json(vertex, graph));
     }
   }
   for (const VertexId output : said_outputs(graph))
     outputs.push_back(tensor_json(graph[output].name, graph[output].bound, graph[output].dtype));
-  // One site: nothing moves, so the modelled costs of moving are 0. There is no model of seconds yet.
   return {{"program", compiled.name},
-          {"sites", 1},
-          {"planner", "single"},
+          {"sites", nullptr},
+          {"planner", nullptr},
           {"inputs", std::move(inputs)},
           {"outputs", std::move(outputs)},
-          {"cost", {{"bound", 0}, {"floats", 0}, {"bytes", 0}, {"seconds", nullptr}}},
-          {"peak_memory", {{"predicted", forecast_memory(whole, layouts).peak_bytes}, {"measured", nullptr}}},
+          {"cost", {{"bound", nullptr}, {"floats", nullptr}, {"bytes", nullptr}, {"seconds", nullptr}}},
+          {"peak_memory", {{"predicted", nullptr}, {"measured", nullptr}}},
           {"contractions", contractions_json(compiled)},
           {"recomputed", recomputed_json(compiled)},
+          {"tasks", nullptr},
           {"vertices", std::move(vertices)}};
 }
 
@@ -123,16 +132,14 @@ std::string text_of(const ordered_json& json) {
   return json.dump(2, ' ', true, ordered_json::error_handler_t::replace);
 }
 
-/// What both algebras and a search say of a program.
-void add_algebra(ordered_json& json, const AlgebraFacts& facts) {
-  json["sites"] = facts.sites;
-  json["planner"] = planner_of(facts);
-  json["cost"]["floats"] = facts.found().cost.moved;
+/// What both algebras and a search say of a program; `calls` of operations, if there are any.
+void add_algebra(ordered_json& json, const AlgebraFacts& facts, const std::vector<std::vector<KernelCall>>& calls) {
   json["tra"] = ordered_json::array();
   for (const OperationLine& line : facts.tra) json["tra"].push_back({{"text", line.text}, {"type", line.note}});
   json["ia"] = ordered_json::array();
   for (const OperationLine& line : facts.found().operations)
     json["ia"].push_back({{"text", line.text}, {"placement", line.note}, {"floats", line.floats}});
+  for (std::size_t i = 0; i < calls.size(); ++i) add_kernels(json["ia"][i], calls[i]);
   json["derivation"] = ordered_json::array();
   if (!facts.derivation) return;
   for (const DerivationLine& line : facts.derivation->steps) {
@@ -256,31 +263,6 @@ ordered_json read_and_written_json(const Vertex& vertex) {
   return {{"result_labels", dimensions_json(vertex, result_groups(vertex))}, {"operand_labels", std::move(operands)}};
 }
 
-}  // namespace
-
-std::string explain_json(const Compiled& compiled, const AlgebraFacts& facts) {
-  ordered_json json = base_json(compiled, whole_tasks(compiled));
-  add_algebra(json, facts);
-  if (facts.sites > 1) json["cost"]["bound"] = json["cost"]["bytes"] = nullptr;  // not modelled yet
-  const GraphCuts cuts = default_cuts(compiled.graph, facts.sites);
-  std::size_t next = 0;
-  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-    if (is_input(compiled.graph.vertices[v])) continue;
-    ordered_json& vertex = json["vertices"][next++];
-    for (std::size_t l = 0; l < vertex["labels"].size(); ++l)
-      vertex["parts"][vertex["labels"][l].get<std::string>()] = cuts.parts[v][l];
-  }
-  return text_of(json);
-}
-
-std::string explain_json(const std::string& program, const AlgebraFacts& facts) {
-  ordered_json json{{"program", program}};
-  add_algebra(json, facts);
-  return text_of(json);
-}
-
-namespace {
-
 /// NaN and infinities become null: JSON has neither.
 ordered_json summary_json(DType dtype, const Shape& shape, const Summary& summary) {
   ordered_json json = ordered_json::object();
@@ -395,13 +377,21 @@ ordered_json alike_json(const EinGraph& graph, const PlanComparison& comparison,
   return all;
 }
 
+/// Each vertex that is computed beside its object.
+template <class Add>
+void for_each_computed(const EinGraph& graph, ordered_json& vertices, Add&& add) {
+  std::size_t next = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (!is_input(graph.vertices[v])) add(v, vertices[next++]);
+  }
+}
+
 /// The program as the first plan computes it, and all plans.
-ordered_json planned_program_json(const Compiled& compiled, const PlanComparison& comparison,
-                                  const PlanRequest& request, const Folding& folding) {
-  const EinGraph& graph = compiled.graph;
-  ordered_json json = base_json(compiled, whole_tasks(compiled));
+void add_plans(ordered_json& json, const Explanation& explained, const Folding& folding) {
+  const EinGraph& graph = explained.graph();
+  const PlanRequest& request = explained.request;
   ordered_json plans = ordered_json::array();
-  for (const PlanReport& report : comparison.plans) plans.push_back(plan_json(graph, report, request));
+  for (const PlanReport& report : explained.comparison.plans) plans.push_back(plan_json(graph, report, request));
   const ordered_json& first = plans.front();
   json["sites"] = request.sites;
   json["planner"] = first["planner"];
@@ -412,19 +402,51 @@ ordered_json planned_program_json(const Compiled& compiled, const PlanComparison
   json["peak_memory"] = first["peak_memory"];
   json["cost_kind"] = std::string(name_of(request.cost));
   json["memory_limit"] = request.memory ? ordered_json(*request.memory) : ordered_json();
-  std::size_t next = 0;
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (is_input(graph.vertices[v])) continue;
-    json["vertices"][next].update(first["vertices"][v]);
-    json["vertices"][next++].update(read_and_written_json(graph.vertices[v]));
-  }
+  for_each_computed(graph, json["vertices"], [&](std::size_t v, ordered_json& vertex) {
+    vertex.update(first["vertices"][v]);
+    vertex.update(read_and_written_json(graph.vertices[v]));
+    if (explained.tasks) add_kernels(vertex, explained.calls[v]);
+  });
   json["layers"] = layers_json(graph, folding);
-  json["alike"] = alike_json(graph, comparison, folding);
+  json["alike"] = alike_json(graph, explained.comparison, folding);
   json["plans"] = std::move(plans);
   json["refused"] = ordered_json::array();
-  for (const auto& [planner, reason] : comparison.refused)
+  for (const auto& [planner, reason] : explained.comparison.refused)
     json["refused"].push_back({{"planner", planner}, {"reason", reason}});
+}
+
+/// A plan of relations. Bytes of such a plan are not modelled yet.
+void add_relations(ordered_json& json, const Explanation& explained) {
+  const AlgebraFacts& facts = *explained.algebra;
+  json["sites"] = facts.sites;
+  json["planner"] = planner_of(facts);
+  json["cost"]["floats"] = facts.found().cost.moved;
+  if (explained.peak) json["peak_memory"] = {{"predicted", *explained.peak}, {"measured", nullptr}};
+  if (explained.compiled == nullptr) return;
+  const GraphCuts cuts = default_cuts(explained.graph(), facts.sites);
+  for_each_computed(explained.graph(), json["vertices"], [&](std::size_t v, ordered_json& vertex) {
+    for (std::size_t l = 0; l < vertex["labels"].size(); ++l)
+      vertex["parts"][vertex["labels"][l].get<std::string>()] = cuts.parts[v][l];
+  });
+}
+
+ordered_json json_of(const Explanation& explained, const Folding& folding) {
+  ordered_json json =
+      explained.compiled != nullptr ? program_json(*explained.compiled) : ordered_json{{"program", explained.program}};
+  if (explained.tasks) json["tasks"] = *explained.tasks;
+  if (explained.has_plan()) {
+    add_plans(json, explained, folding);
+  } else {
+    add_relations(json, explained);
+  }
+  const bool is_of_operations = !explained.has_plan() && explained.tasks;
+  if (explained.algebra)
+    add_algebra(json, *explained.algebra, is_of_operations ? explained.calls : std::vector<std::vector<KernelCall>>{});
   return json;
+}
+
+Folding folding_of(const Explanation& explained) {
+  return explained.has_plan() ? fold(explained.graph(), explained.comparison.plans) : Folding{};
 }
 
 /// What vertices that are alike took together, where they are told in `alike`.
@@ -442,78 +464,68 @@ void add_measured(ordered_json& alike, const PlanRunReport& run, const Folding& 
   }
 }
 
-}  // namespace
-
-std::string plans_json(const Compiled& compiled, const PlanComparison& comparison, const PlanRequest& request) {
-  return text_of(planned_program_json(compiled, comparison, request, fold(compiled.graph, comparison.plans)));
-}
-
-std::string run_plan_json(const Compiled& compiled, const PlanReport& plan, const PlanRequest& request,
-                          const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
-                          std::optional<std::int64_t> peak_bytes) {
-  const Folding folding = fold(compiled.graph, {plan});
-  ordered_json json = planned_program_json(compiled, {{plan}, {}}, request, folding);
-  add_summaries(json["outputs"], compiled.graph, outputs);
-  json["peak_memory"]["measured"] = peak_bytes.value_or(0);
-  std::size_t next = 0;
-  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-    if (is_input(compiled.graph.vertices[v])) continue;
-    json["vertices"][next]["predicted_seconds"] = json["vertices"][next]["seconds"];
-    json["vertices"][next]["seconds"] = run.vertex_seconds[v];
-    json["vertices"][next]["peak_memory"]["measured"] = run.vertex_live[v];
-    json["vertices"][next++]["bytes_moved"] = run.is_counted ? run.vertex_bytes[v] : 0;
+/// Of a run by a plan of vertices, beside what was predicted.
+void add_run(ordered_json& json, const RunOutcome& run, const Folding& folding) {
+  const EinGraph& graph = run.explained.graph();
+  const PlanRunReport& report = run.report;
+  for (const auto& input : json["inputs"].items()) {
+    if (const auto found = run.files.find(input.key()); found != run.files.end())
+      input.value()["source"] = found->second;
   }
-  add_measured(json["alike"], run, folding);
-  json["measured"] = measured_json(run, plan.seconds);
-  return text_of(json);
+  add_summaries(json["outputs"], graph, run.summaries);
+  for_each_computed(graph, json["vertices"], [&](std::size_t v, ordered_json& vertex) {
+    vertex["predicted_seconds"] = vertex["seconds"];
+    vertex["seconds"] = report.vertex_seconds[v];
+    vertex["peak_memory"]["measured"] = report.vertex_live[v];
+    vertex["bytes_moved"] = report.is_counted ? report.vertex_bytes[v] : 0;
+  });
+  add_measured(json["alike"], report, folding);
 }
 
-std::string run_algebra_json(const std::string& program, const PlannedTasks& tasks, const ByRelations& chosen,
-                             const PlanRunReport& run, const std::map<std::string, Summary>& outputs,
-                             std::optional<std::int64_t> peak_bytes) {
-  const TaskGraph& graph = tasks.graph;
+/// Of a run by a plan of relations, whose tensors are those of its tasks.
+void add_run_of_relations(ordered_json& json, const RunOutcome& run) {
+  const PlannedTasks& tasks = run.chosen.tasks;
+  const PlanRunReport& report = run.report;
   ordered_json::object_t inputs;
-  for (const StoredRelation& input : graph.inputs) inputs.push_back(tensor_json(input.name, input.bound, input.dtype));
+  for (const StoredRelation& input : tasks.graph.inputs)
+    inputs.push_back(tensor_json(input.name, input.bound, input.dtype));
   ordered_json::object_t results;
   for (const TaskOutput& output : said_outputs(tasks)) {
     results.push_back(tensor_json(output.name, output.bound, output.dtype));
-    const auto summary = outputs.find(output.name);
-    if (summary != outputs.end())
+    const auto summary = run.summaries.find(output.name);
+    if (summary != run.summaries.end())
       results.back().second.update(summary_json(output.dtype, output.bound, summary->second));
   }
-  ordered_json json{{"program", program}, {"inputs", std::move(inputs)}, {"outputs", std::move(results)}};
-  add_algebra(json, chosen.facts);
+  json["inputs"] = std::move(inputs);
+  json["outputs"] = std::move(results);
   json["cost"]["bytes"] = tasks.traffic.total;
-  json["peak_memory"] = {{"predicted", most_live_bytes(graph)}, {"measured", peak_bytes.value_or(0)}};
-  for (std::size_t i = 0; i < chosen.bytes.size(); ++i) {
-    json["ia"][i].update({{"bytes", chosen.bytes[i]},
-                          {"bytes_moved", run.is_counted ? run.vertex_bytes[i] : 0},
-                          {"seconds", run.vertex_seconds[i]},
-                          {"peak_memory", run.vertex_live[i]}});
+  const std::vector<std::int64_t>& bytes = std::get<ByRelations>(run.chosen.how).bytes;
+  for (std::size_t i = 0; i < bytes.size(); ++i) {
+    json["ia"][i].update({{"bytes", bytes[i]},
+                          {"bytes_moved", report.is_counted ? report.vertex_bytes[i] : 0},
+                          {"seconds", report.vertex_seconds[i]},
+                          {"peak_memory", report.vertex_live[i]}});
   }
-  json["measured"] = measured_json(run, chosen.facts.plan_seconds);
-  return text_of(json);
 }
 
-std::string run_json(const Compiled& compiled, const WholeRun& run) {
-  ordered_json json = base_json(compiled, run.tasks, run.layouts);
-  for (const auto& input : json["inputs"].items()) {
-    if (const auto found = run.sources.find(input.key()); found != run.sources.end())
-      input.value()["source"] = found->second;
+}  // namespace
+
+std::string explanation_json(const Explanation& explained) {
+  return text_of(json_of(explained, folding_of(explained)));
+}
+
+std::string run_json(const RunOutcome& run) {
+  const Explanation& explained = run.explained;
+  const Folding folding = folding_of(explained);
+  ordered_json json = json_of(explained, folding);
+  if (explained.has_plan()) {
+    add_run(json, run, folding);
+  } else {
+    add_run_of_relations(json, run);
   }
-  add_summaries(json["outputs"], compiled.graph, run.outputs);
-  json["peak_memory"]["measured"] = run.peak_bytes.value_or(0);
-  std::size_t next = 0;
-  for (std::size_t v = 0; v < compiled.graph.vertices.size(); ++v) {
-    if (is_input(compiled.graph.vertices[v])) continue;
-    json["vertices"][next++]["seconds"] = run.report.vertex_seconds[v];
-  }
-  json["measured"] = {{"seconds", run.report.seconds},
-                      {"seconds_of_runs", run.report.runs},
-                      {"plan_seconds", compiled.seconds},
-                      {"bytes_moved", 0},
-                      {"bytes_moved_per_site", ordered_json::array({0})},
-                      {"tasks", run.report.tasks}};
+  json["peak_memory"]["measured"] = peak_resident_bytes().value_or(0);
+  json["measured"] =
+      measured_json(run.report, explained.has_plan() ? explained.plan().seconds : explained.algebra->plan_seconds);
   return text_of(json);
 }
 
