@@ -113,6 +113,11 @@ std::vector<Fact> facts_of(const Prepared& prepared) {
   return facts;
 }
 
+/// What is complex goes out as that.
+void mark_complex(OutputFiles& files, const std::set<std::string>& complex) {
+  for (auto& [name, file] : files) file.is_complex = complex.count(name) != 0;
+}
+
 /// All options are right.
 void execute_on(const Job& job, const ExecutionArguments& arguments, const Execution& execution) {
   const SourceText source = execution.source(job);
@@ -121,6 +126,7 @@ void execute_on(const Job& job, const ExecutionArguments& arguments, const Execu
     prepared = execution.prepare(source);
     refuse_overwriting(arguments, prepared);
     check_steps(arguments, prepared.program);
+    mark_complex(prepared.outputs, complex_tensors(prepared.program));
     check_outputs(prepared.outputs, arguments.steps.save, prepared.program);
   });
   if (job.ranks > 1) check_alike(job, facts_of(prepared));

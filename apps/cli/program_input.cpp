@@ -126,6 +126,11 @@ std::vector<TaskOutput> outputs_of(const AnyProgram& program) {
   return outputs;
 }
 
+std::set<std::string> complex_tensors(const AnyProgram& program) {
+  const auto* const compiled = std::get_if<Compiled>(&program);
+  return compiled == nullptr ? std::set<std::string>{} : compiled->graph.complex;
+}
+
 SourceText read_program(const std::string& path) {
   if (path == "-") return {"<standard input>", read_standard_input()};
   return {path, read_program_file(path)};

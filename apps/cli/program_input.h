@@ -31,6 +31,9 @@ std::vector<ProgramInput> inputs_of(const AnyProgram& program);  // those of ini
 /// What is put out, in the order in which it is told.
 std::vector<TaskOutput> outputs_of(const AnyProgram& program);
 
+/// The names of its complex tensors.
+std::set<std::string> complex_tensors(const AnyProgram& program);
+
 /// The text of a program; "-" is standard input. Throws UserError when it cannot be read.
 SourceText read_program(const std::string& path);
 

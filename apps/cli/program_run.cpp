@@ -26,17 +26,20 @@ namespace einrel::cli {
 namespace {
 
 /// What was computed: of each output what it is like or, where files were wanted, into which it went.
-void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries,
-                   const PlannedTasks& tasks) {
+void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries, const PlannedTasks& tasks,
+                   const std::set<std::string>& complex) {
   for (const TaskOutput& output : said_outputs(tasks)) {
-    if (files.empty())
-      print(fmt::format("{}\n", summary_line(output.name, output.dtype, output.bound, summaries.at(output.name))));
+    if (!files.empty()) continue;
+    const auto line = complex.count(output.name) != 0 ? complex_summary_line : summary_line;
+    print(fmt::format("{}\n", line(output.name, output.dtype, output.bound, summaries.at(output.name))));
   }
   for (const auto& [name, file] : files) {
     for (const TaskOutput& output : said_outputs(tasks)) {
       if (output.name != name) continue;
-      print(
-          fmt::format("wrote {} {} {} to {}\n", name, name_of(output.dtype), to_string(output.bound), to_string(file)));
+      const auto rank = static_cast<std::ptrdiff_t>(output.bound.size()) - (file.is_complex ? 1 : 0);
+      print(fmt::format("wrote {} {} {} to {}\n", name,
+                        file.is_complex ? name_of_complex(output.dtype) : name_of(output.dtype),
+                        to_string(Shape(output.bound.begin(), output.bound.begin() + rank)), to_string(file)));
     }
   }
 }
@@ -63,7 +66,7 @@ void tell(const ExecutionArguments& arguments, const Prepared& prepared, const R
   if (arguments.html) write_text(*arguments.html, plans_html(json));
   for (AtomicFile& file : files) file.commit();
   if (arguments.json) return print(json + "\n");
-  print_results(prepared.outputs, outcome.summaries, tasks);
+  print_results(prepared.outputs, outcome.summaries, tasks, complex_tensors(prepared.program));
   print_steps(outcome.report, tasks, states, arguments.steps.save);
   if (arguments.analyze) print(analysis_text(outcome));
 }

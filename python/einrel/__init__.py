@@ -41,7 +41,7 @@ from ._creation import (
     zeros_like,
 )
 from ._division import floor_divide, remainder
-from ._dtypes import bfloat16, float16, float32, float64, int32, int64
+from ._dtypes import bfloat16, complex64, complex128, float16, float32, float64, int32, int64
 from ._dtypes import bool_ as bool
 from ._elementwise import BINARY as _BINARY
 from ._elementwise import UNARY as _UNARY
@@ -57,6 +57,7 @@ from ._functions import (
     ceil,
     clip,
     conj,
+    imag,
     floor,
     isfinite,
     isinf,
@@ -173,7 +174,7 @@ subtract = _BINARY["subtract"]
 tan = _UNARY["tan"]
 tanh = _UNARY["tanh"]
 
-# What the language cannot say: no inverses of sine, cosine and tangent, no bits, no complex numbers, no order, no
+# What the language cannot say: no inverses of sine, cosine and tangent, no bits, no order, no
 # running results, and no shapes that depend on elements.
 acos = _Unsupported("acos")
 asin = _Unsupported("asin")
@@ -184,7 +185,6 @@ bitwise_left_shift = _Unsupported("bitwise_left_shift")
 bitwise_right_shift = _Unsupported("bitwise_right_shift")
 cumulative_prod = _Unsupported("cumulative_prod")
 cumulative_sum = _Unsupported("cumulative_sum")
-imag = _Unsupported("imag")
 nextafter = _Unsupported("nextafter")
 nonzero = _Unsupported("nonzero")
 searchsorted = _Unsupported("searchsorted")
@@ -249,6 +249,8 @@ __all__ = [
     "can_cast",
     "ceil",
     "clip",
+    "complex64",
+    "complex128",
     "compute",
     "concat",
     "conj",

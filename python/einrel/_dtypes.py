@@ -17,6 +17,8 @@ HALVES: Final = (float16, bfloat16)
 int32: Final[DType] = np.dtype(np.int32)
 int64: Final[DType] = np.dtype(np.int64)
 bool_: Final[DType] = np.dtype(np.bool_)
+complex64: Final[DType] = np.dtype(np.complex64)
+complex128: Final[DType] = np.dtype(np.complex128)
 
 # By the language's names.
 BY_NAME: Final[dict[str, DType]] = {
@@ -27,6 +29,8 @@ BY_NAME: Final[dict[str, DType]] = {
     "i32": int32,
     "i64": int64,
     "bool": bool_,
+    "c64": complex64,
+    "c128": complex128,
 }
 NAMES: Final[dict[DType, str]] = {dtype: name for name, dtype in BY_NAME.items()}
 
@@ -55,8 +59,13 @@ def computed_as(dtype: DType) -> DType:
 
 
 def is_floating(dtype: DType) -> bool:
-    """Whether it is one of the four types of real numbers."""
-    return dtype == bfloat16 or dtype.kind == "f"
+    """Whether it is one of the four types of real numbers, or of complex ones, whose parts are such."""
+    return dtype == bfloat16 or dtype.kind in "fc"
+
+
+def is_complex(dtype: DType) -> bool:
+    """Whether it is one of complex numbers."""
+    return dtype.kind == "c"
 
 
 def promoted(*dtypes: DType) -> DType:
@@ -73,7 +82,7 @@ def promoted(*dtypes: DType) -> DType:
             common = dtype
         elif bfloat16 in (common, dtype):
             other = dtype if common == bfloat16 else common
-            common = {float16: float32, int32: float64, int64: float64}.get(other, other)
+            common = {float16: float32, int32: float64, int64: float64}.get(other, other)  # of complex numbers: theirs
         else:
             common = np.promote_types(common, dtype)
     return computed_as(common)
@@ -91,7 +100,7 @@ def number_as(value: complex, dtype: DType) -> np.ndarray[Any, Any]:
 def number_dtype(value: complex, beside: DType) -> DType:
     """The type of a Python number beside an array of type `beside`: the array's, unless that is of a lower kind."""
     if isinstance(value, complex):
-        raise NotImplementedError("complex numbers: the language has none yet")
+        return beside if is_complex(beside) else complex64 if beside in (float32, *HALVES) else complex128
     if isinstance(value, bool):
         return beside
     if isinstance(value, int):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, asarray, node_of
-from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, is_floating, promoted
+from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, is_complex, is_floating, promoted
 from ._elementwise import (
     BINARY,
     UNARY,
@@ -22,7 +22,7 @@ from ._elementwise import (
     cast_definition,
     together,
 )
-from ._formula import apply, broadcast_element, call, cast, element, kept
+from ._formula import apply, broadcast_element, call, cast, element, kept, label
 from ._formula import where as where_
 from ._native import Definition, Formula, Node, Type
 from ._numbers import TracedNumber, check_exponent, is_number
@@ -322,16 +322,51 @@ def bitwise_invert(x: Operand, /) -> Array:
     return _INVERT(Array(node))
 
 
-def conj(x: Operand, /) -> Array:
-    """x: there are no complex numbers yet.
+def _of_complex(function: str, x: Operand) -> Array:
+    node = node_of(x)
+    return Array(apply(_part(function, node.type), node)) if is_complex(BY_NAME[node.type.dtype]) else Array(node)
 
-    >>> conj([1.0]).tolist()
+
+@kept
+def _part(function: str, type: Type) -> Definition:
+    value = call(function, element(0, [label(d) for d in range(len(type.shape))]))
+    return Definition.statement([type], value, list(type.shape), len(type.shape))
+
+
+def conj(x: Operand, /) -> Array:
+    """The complex conjugate; of real numbers they themselves.
+
+    >>> conj([1.0 + 2.0j]).tolist()
+    [(1-2j)]
+    """
+    return _of_complex("conj", x)
+
+
+def real(x: Operand, /) -> Array:
+    """The real part; of real numbers they themselves.
+
+    >>> real([1.0 + 2.0j]).tolist()
     [1.0]
     """
-    return Array(node_of(x))
+    return _of_complex("real", x)
 
 
-real = conj
+def imag(x: Operand, /) -> Array:
+    """The imaginary part; of real numbers 0.
+
+    >>> imag([1.0 + 2.0j]).tolist()
+    [2.0]
+    """
+    node = node_of(x)
+    return _of_complex("imag", x) if is_complex(BY_NAME[node.type.dtype]) else Array(apply(_nothing(node.type), node))
+
+
+@kept
+def _nothing(type: Type) -> Definition:
+    own = element(0, [label(d) for d in range(len(type.shape))])
+    return Definition.statement(
+        [type], cast(type.dtype, where_(own == own, Formula(0), 0)), list(type.shape), len(type.shape)
+    )
 
 
 class Unsupported:

@@ -16,9 +16,9 @@ _KINDS = {
     "signed integer": ("int32", "int64"),
     "integral": ("int32", "int64"),
     "real floating": ("float16", "bfloat16", "float32", "float64"),
-    "numeric": ("int32", "int64", "float16", "bfloat16", "float32", "float64"),
+    "numeric": ("int32", "int64", "float16", "bfloat16", "float32", "float64", "complex64", "complex128"),
     "unsigned integer": (),
-    "complex floating": (),
+    "complex floating": ("complex64", "complex128"),
 }
 
 
@@ -103,6 +103,7 @@ class _NamespaceInfo:
         """What is taken where no type is given."""
         return {
             "real floating": BY_NAME["f64"],
+            "complex floating": BY_NAME["c128"],
             "integral": BY_NAME["i64"],
             "indexing": BY_NAME["i64"],
         }

@@ -11,11 +11,11 @@ import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
 from ._creation import eye
-from ._dtypes import BY_NAME, HALVES, NAMES, float32, float64, is_floating, promoted
+from ._dtypes import BY_NAME, HALVES, NAMES, float32, float64, is_complex, is_floating, promoted
 from ._einsum import einsum
 from ._elementwise import BINARY, UNARY, together
 from ._formula import apply, call, cast, element, kept, label
-from ._functions import astype, where
+from ._functions import astype, conj, where
 from ._native import Definition, Node, Type
 from ._numbers import constant
 from ._reductions import Axis, axes_of
@@ -83,12 +83,12 @@ def tensordot(x1: Operand, x2: Operand, /, axes: int | Sequence[Any] = 2) -> Arr
 
 
 def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Array:
-    """The sum of products along a dimension; others broadcast.
+    """The sum of products along a dimension, of the first one's conjugates; others broadcast.
 
     >>> vecdot([1, 2], [3, 4]).tolist()
     11
     """
-    moved = [moveaxis(x, axis, -1) for x in (x1, x2)]
+    moved = [moveaxis(x, axis, -1) for x in (conj(x1), x2)]
     if moved[0].shape[-1] != moved[1].shape[-1]:
         raise ValueError(f"vecdot over extents {moved[0].shape[-1]} and {moved[1].shape[-1]}")
     return _product("...i,...i->...", [x._node for x in moved])
@@ -218,9 +218,10 @@ def _norm(own: Array, axis: Axis, keepdims: bool, ord: float) -> Array:
     if ord == 1:
         return sum_(size, axis=axis, keepdims=keepdims)
     if ord == 2:
+        own = size if is_complex(own.dtype) else own
         return UNARY["sqrt"](sum_(own * own, axis=axis, keepdims=keepdims))
     # Without abs, which has no second derivative at 0, where that changes nothing.
-    powers = own**ord if ord % 2 == 0 else size**ord
+    powers = own**ord if ord % 2 == 0 and not is_complex(own.dtype) else size**ord
     total = sum_(powers, axis=axis, keepdims=keepdims)
     root = total ** (1 / ord)
     return where(total == 0, 0, root) if ord > 0 else root  # whose derivative at 0 is infinite, and the norm's is none

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
-from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_floating
+from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_complex, is_floating
 from ._formula import apply, call, cast, element, kept, label
 from ._native import Definition, Formula, Type
 from ._numbers import constant
@@ -221,6 +221,8 @@ def _variance(
 def _spread(x: Operand, axis: Axis, correction: float, keepdims: bool, root: bool) -> Array:
     node = node_of(x)
     axes = axes_of(axis, len(node.type.shape))
+    if is_complex(BY_NAME[node.type.dtype]):
+        raise NotImplementedError("variances of complex numbers: take abs(x - mean(x)) ** 2")
     dtype = NAMES[_averaged_as(Array(node))]
     divisor_less = float(constant("correction", correction))
     return Array(apply(_variance(axes, divisor_less, keepdims, dtype, root, node.type), node))

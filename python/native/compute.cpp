@@ -97,6 +97,11 @@ std::vector<NodePtr> without_values(const std::vector<NodePtr>& nodes) {
   return open;
 }
 
+template <class Number>
+api::Expression complex_of(const std::complex<Number>& value) {
+  return complex(api::Expression(static_cast<double>(value.real())), static_cast<double>(value.imag()));
+}
+
 /// The only element, as a formula of its type.
 api::Expression number_in(const api::Tensor& tensor) {
   const auto element = [&]() -> api::Expression {
@@ -108,6 +113,8 @@ api::Expression number_in(const api::Tensor& tensor) {
       case api::DType::i32: return tensor.values<std::int32_t>()[0];
       case api::DType::i64: return tensor.values<std::int64_t>()[0];
       case api::DType::boolean: return tensor.values<bool>()[0] ? 1 : 0;
+      case api::DType::c64: return complex_of(tensor.values<std::complex<float>>()[0]);
+      case api::DType::c128: return complex_of(tensor.values<std::complex<double>>()[0]);
     }
     throw api::Bug("an element type outside its enumeration");
   };

@@ -4,6 +4,7 @@
 #include <einrel/mapped_files.h>
 
 #include <array>
+#include <complex>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -20,10 +21,10 @@ struct Format {
   api::DType dtype;
   const char* letter;  ///< of the buffer protocol
 };
-constexpr std::array formats{Format{api::DType::f32, "f"},    Format{api::DType::f64, "d"},
-                             Format{api::DType::bf16, "H"},   Format{api::DType::f16, "e"},
-                             Format{api::DType::i32, "i"},    Format{api::DType::i64, "l"},
-                             Format{api::DType::boolean, "?"}};
+constexpr std::array formats{
+    Format{api::DType::f32, "f"},     Format{api::DType::f64, "d"},  Format{api::DType::bf16, "H"},
+    Format{api::DType::f16, "e"},     Format{api::DType::i32, "i"},  Format{api::DType::i64, "l"},
+    Format{api::DType::boolean, "?"}, Format{api::DType::c64, "Zf"}, Format{api::DType::c128, "Zd"}};
 
 const char* letter_of(api::DType dtype) {
   for (const Format& format : formats) {
@@ -56,6 +57,8 @@ api::Tensor borrowed(api::DType dtype, const Py_buffer& buffer, api::Shape shape
     case api::DType::i32: return borrowed<std::int32_t>(buffer, std::move(shape), std::move(owner));
     case api::DType::i64: return borrowed<std::int64_t>(buffer, std::move(shape), std::move(owner));
     case api::DType::boolean: return borrowed<bool>(buffer, std::move(shape), std::move(owner));
+    case api::DType::c64: return borrowed<std::complex<float>>(buffer, std::move(shape), std::move(owner));
+    case api::DType::c128: return borrowed<std::complex<double>>(buffer, std::move(shape), std::move(owner));
   }
   throw nb::buffer_error("elements of a type that there is not");
 }
@@ -74,6 +77,8 @@ api::Tensor copy_of(const api::Tensor& tensor) {
     case api::DType::i32: return copy_of<std::int32_t>(tensor);
     case api::DType::i64: return copy_of<std::int64_t>(tensor);
     case api::DType::boolean: return copy_of<bool>(tensor);
+    case api::DType::c64: return copy_of<std::complex<float>>(tensor);
+    case api::DType::c128: return copy_of<std::complex<double>>(tensor);
   }
   throw api::Bug("an element type outside its enumeration");
 }
@@ -143,7 +148,8 @@ std::pair<TypePtr, Value> elements_of(nb::handle object, bool are_bf16) {
   if (PyObject_GetBuffer(object.ptr(), buffer.get(), PyBUF_FORMAT | PyBUF_C_CONTIGUOUS) != 0) throw nb::python_error();
   const std::shared_ptr<Py_buffer> owner(buffer.release(), Release{});
   const api::DType dtype = dtype_of(owner->format, are_bf16);
-  if (reinterpret_cast<std::uintptr_t>(owner->buf) % api::size_of(dtype) != 0)
+  const bool is_complex = dtype == api::DType::c64 || dtype == api::DType::c128;
+  if (reinterpret_cast<std::uintptr_t>(owner->buf) % (api::size_of(dtype) / (is_complex ? 2 : 1)) != 0)
     throw nb::buffer_error("elements that are not aligned");
   api::Tensor tensor = borrowed(dtype, *owner, {owner->shape, owner->shape + owner->ndim}, owner);
   TypePtr type = type_of(dtype, tensor.shape());

@@ -31,7 +31,7 @@ nb::tuple tuple_of(const api::Shape& shape) {
 
 api::DType dtype_named(const std::string& name) {
   for (const api::DType dtype : {api::DType::f32, api::DType::f64, api::DType::bf16, api::DType::f16, api::DType::i32,
-                                 api::DType::i64, api::DType::boolean}) {
+                                 api::DType::i64, api::DType::boolean, api::DType::c64, api::DType::c128}) {
     if (api::name_of(dtype) == name) return dtype;
   }
   throw api::UserError("there is no type '" + name + "'");

@@ -202,8 +202,6 @@ def test_what_the_language_lacks_is_named() -> None:
         er.atan2(1.0, 2.0)
     with pytest.raises(NotImplementedError, match="bitwise_and of integers"):
         er.asarray([1]) & 1
-    with pytest.raises(NotImplementedError, match="complex"):
-        er.asarray([1]) + 1j
 
 
 def test_logarithms_of_powers_are_whole() -> None:

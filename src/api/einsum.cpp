@@ -13,7 +13,9 @@ namespace einrel::api {
 namespace {
 
 BoundInput operand_of(DType dtype, const Shape& shape, const std::string& name) {
-  return {make_shape(shape), std::string(name_of(dtype)), {inside(dtype)}, "operand " + name};
+  BoundInput operand{inside(dtype, shape), std::string(name_of(dtype)), {inside(dtype)}, "operand " + name};
+  operand.is_complex = is_complex(dtype);
+  return operand;
 }
 
 }  // namespace

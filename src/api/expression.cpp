@@ -71,6 +71,10 @@ Expression apply(BinaryFunction function, const Expression& a, const Expression&
   return made(build::apply(function, formula_of(a), formula_of(b)), {a, b});
 }
 
+Expression of_complex(ComplexFunction function, const Expression& z) {
+  return made(build::Formula(build::ComplexCall{function}, {formula_of(z)}), {z});
+}
+
 Expression reduce(Reducer reducer, const Labels& over, const Expression& x) {
   return made(build::reduce(reducer, names_of(over), formula_of(x)), {x}, over);
 }
@@ -171,7 +175,7 @@ Expression Variable::element(const std::vector<Expression>& indices) const {
 
 Variable input(const std::string& name, const Labels& labels, DType dtype) {
   at_border([&] { check_name(name); });
-  build::InputDecl declaration{{name, {}}, build::names(names_of(labels)), inside(dtype)};
+  build::InputDecl declaration{{name, {}}, build::names(names_of(labels)), inside(dtype), is_complex(dtype)};
   auto statement = std::make_shared<Statement>(name, build::Statement{{}, build::Inputs{{std::move(declaration)}}});
   statement->labels = labels;
   return ExpressionAccess::variable(std::move(statement));
@@ -382,7 +386,17 @@ Expression uniform(const Expression& seed) {
 Expression normal(const Expression& seed) {
   return made(build::random(RandomFunction::normal, formula_of(seed)), {seed});
 }
-Expression cast(DType dtype, const Expression& x) { return made(build::cast(inside(dtype), formula_of(x)), {x}); }
+Expression cast(DType dtype, const Expression& x) {
+  return made(build::Formula(build::Cast{inside(dtype), is_complex(dtype)}, {formula_of(x)}), {x});
+}
+
+Expression complex(const Expression& re, const Expression& im) {
+  const build::ComplexCall call{ComplexFunction::complex};
+  return made(build::Formula(call, {formula_of(re), formula_of(im)}), {re, im});
+}
+Expression conj(const Expression& z) { return of_complex(ComplexFunction::conj, z); }
+Expression real(const Expression& z) { return of_complex(ComplexFunction::real, z); }
+Expression imag(const Expression& z) { return of_complex(ComplexFunction::imag, z); }
 
 Expression maximum(const Expression& a, const Expression& b) { return apply(BinaryFunction::maximum, a, b); }
 Expression minimum(const Expression& a, const Expression& b) { return apply(BinaryFunction::minimum, a, b); }

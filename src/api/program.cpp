@@ -22,10 +22,17 @@
 namespace einrel::api {
 namespace {
 
+/// Of a complex tensor, the dimension of its parts is none that anyone sees.
+void drop_parts(TensorInfo& info) {
+  info.extents.pop_back();
+  if (info.labels.size() > info.extents.size()) info.labels.pop_back();
+}
+
 TensorInfo info_of(const DeclaredInput& input) {
-  TensorInfo info{input.name, outside(input.dtype), input.labels, {}};
+  TensorInfo info{input.name, outside(input.dtype, input.is_complex), input.labels, {}};
   for (const std::optional<Extent>& extent : input.extents)
     info.extents.push_back(extent ? std::optional(extent->value()) : std::nullopt);
+  if (input.is_complex) drop_parts(info);
   return info;
 }
 
@@ -46,9 +53,12 @@ std::vector<std::string> labels_of(const Vertex& vertex, const std::vector<Tenso
   return labels;
 }
 
-TensorInfo info_of(const Vertex& vertex, const std::vector<TensorInfo>& inputs) {
-  TensorInfo info{vertex.name, outside(vertex.dtype), labels_of(vertex, inputs), {}};
+TensorInfo info_of(const EinGraph& graph, VertexId id, const std::vector<TensorInfo>& inputs) {
+  const Vertex& vertex = graph[id];
+  const bool is_complex = graph.complex.count(vertex.name) != 0;
+  TensorInfo info{vertex.name, outside(vertex.dtype, is_complex), labels_of(vertex, inputs), {}};
   for (const Extent extent : vertex.bound) info.extents.emplace_back(extent.value());
+  if (is_complex) drop_parts(info);
   return info;
 }
 
@@ -94,10 +104,12 @@ std::string text_of(const std::filesystem::path& path) {
 }  // namespace
 
 BoundInput bound_input(const std::string& name, const std::pair<DType, Shape>& type) {
-  return {make_shape(type.second),
-          std::string(name_of(type.first)),
-          {inside(type.first)},
-          fmt::format("the tensor given for {}", printable(name))};
+  BoundInput bound{inside(type.first, type.second),
+                   std::string(name_of(type.first)),
+                   {inside(type.first)},
+                   fmt::format("the tensor given for {}", printable(name))};
+  bound.is_complex = is_complex(type.first);
+  return bound;
 }
 
 CheckedProgram checked(const GivenProgram& given, const BoundInputs& inputs, std::vector<Diagnostic> errors) {
@@ -178,7 +190,7 @@ std::vector<TensorInfo> Program::outputs() const {
   const EinGraph& graph =
       require_extents(data_->declared, data_->given.source, data_->inputs, "what a run gives").graph;
   std::vector<TensorInfo> outputs;
-  for (const VertexId output : said_outputs(graph)) outputs.push_back(info_of(graph[output], data_->inputs));
+  for (const VertexId output : said_outputs(graph)) outputs.push_back(info_of(graph, output, data_->inputs));
   return outputs;
 }
 

@@ -47,11 +47,15 @@ void begin(const PlannedTasks& tasks, const State& given, KeptStates& states) {
 
 /// Of a run in steps.
 void add_results(const PlannedTasks& tasks, const std::map<std::string, einrel::Tensor>& outputs,
-                 const std::vector<einrel::Tensor>& states, std::int64_t steps_done, RunResult& result) {
+                 const std::vector<einrel::Tensor>& states, std::int64_t steps_done,
+                 const std::set<std::string>& complex, RunResult& result) {
+  const auto outside = [&](const std::string& name, const einrel::Tensor& tensor) {
+    return TensorAccess::outside(tensor, complex.count(name) != 0);
+  };
   for (const TaskOutput& output : said_outputs(tasks))
-    result.outputs.insert({output.name, TensorAccess::outside(outputs.at(output.name))});
+    result.outputs.insert({output.name, outside(output.name, outputs.at(output.name))});
   for (std::size_t s = 0; s < tasks.states.size(); ++s)
-    result.state.tensors.insert({tasks.states[s].type.name, TensorAccess::outside(states[s])});
+    result.state.tensors.insert({tasks.states[s].type.name, outside(tasks.states[s].type.name, states[s])});
   result.state.steps_done = steps_done;
 }
 
@@ -85,6 +89,8 @@ class VersionRun {
   }
 
  private:
+  bool is_complex(const std::string& name) const { return run_.version.compiled().graph.complex.count(name) != 0; }
+
   /// Whether no input is made piece by piece.
   bool are_there() const {
     return std::all_of(run_.inputs.begin(), run_.inputs.end(), [](const auto& input) {
@@ -114,7 +120,8 @@ class VersionRun {
     RunResult result;
     result.report = report({seconds, 0, 0, version_->chosen().tasks.traffic.received});
     for (std::size_t i = 0; i < outputs.size(); ++i)
-      result.outputs.insert({graph.outputs[i].name, TensorAccess::outside(outputs[i])});
+      result.outputs.insert(
+          {graph.outputs[i].name, TensorAccess::outside(outputs[i], is_complex(graph.outputs[i].name))});
     return result;
   }
 
@@ -136,7 +143,7 @@ class VersionRun {
         job_, {measured.seconds, measured.spilled, measured.read_back, measured.received}));  // as only that one knows
     share_outputs(job_, tasks, outputs);
     add_results(tasks, outputs, job_.ranks == 1 ? whole_states(tasks, states) : shared_states(job_, tasks, states),
-                states.steps_done(), result);
+                states.steps_done(), run_.version.compiled().graph.complex, result);
     return result;
   }
 
@@ -174,7 +181,8 @@ std::vector<Fact> facts_of(const Run& run, const RunOptions& options) {
                           {"the option 'steps'", fmt::format("{}", options.steps.value_or(1))}};
   add_facts(run.scalars, facts);
   for (const auto& [name, input] : run.inputs)
-    add_facts("input " + name, inside(input.dtype()), make_shape(input.shape()), InputAccess::source(input), facts);
+    add_facts("input " + name, inside(input.dtype()), inside(input.dtype(), input.shape()), InputAccess::source(input),
+              facts);
   if (!options.state) return facts;
   facts.push_back({"the number of steps done before", fmt::format("{}", options.state->steps_done)});
   for (const auto& [name, tensor] : options.state->tensors) {

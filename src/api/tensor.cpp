@@ -7,6 +7,7 @@
 #include "api/border.h"
 #include "api/tensor_data.h"
 #include "base/cut_files.h"
+#include "einsum/complex_function.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::api {
@@ -28,14 +29,13 @@ einrel::Shape checked_shape(DType dtype, const Shape& shape, std::size_t count) 
   for (const std::int64_t extent : shape) {
     if (extent < 0) throw UserError(fmt::format("a tensor of shape {}: an extent is 0 or more", shape_text(shape)));
   }
-  einrel::Shape bound = make_shape(shape);
-  const std::int64_t wanted = element_count(bound);
+  const std::int64_t wanted = element_count(make_shape(shape));
   checked_multiply(wanted, static_cast<std::int64_t>(size_of(dtype)));
   if (static_cast<std::size_t>(wanted) != count) {
     throw UserError(fmt::format("a tensor of shape {} has {} {}, but {} {} given", shape_text(shape), wanted,
                                 wanted == 1 ? "element" : "elements", count, count == 1 ? "is" : "are"));
   }
-  return bound;
+  return inside(dtype, shape);
 }
 
 /// Whether the elements lie as those of the interface do.
@@ -61,15 +61,27 @@ einrel::Tensor plain_copy(const einrel::Tensor& tensor) {
 
 }  // namespace
 
-Tensor TensorAccess::outside(const einrel::Tensor& tensor) {
+Tensor TensorAccess::outside(const einrel::Tensor& tensor, bool is_complex) {
   Shape shape;
   for (const Extent extent : tensor.shape()) shape.push_back(extent.value());
+  if (is_complex) shape.pop_back();
   return Tensor(std::make_shared<const Tensor::Data>(
-      Tensor::Data{is_plain(tensor) ? tensor : plain_copy(tensor), std::move(shape)}));
+      Tensor::Data{is_plain(tensor) ? tensor : plain_copy(tensor), std::move(shape), is_complex}));
 }
 
-einrel::DType inside(DType dtype) { return static_cast<einrel::DType>(dtype); }
-DType outside(einrel::DType dtype) { return static_cast<DType>(dtype); }
+einrel::DType inside(DType dtype) {
+  if (dtype == DType::c64) return einrel::DType::f32;
+  return dtype == DType::c128 ? einrel::DType::f64 : static_cast<einrel::DType>(dtype);
+}
+DType outside(einrel::DType dtype, bool is_complex) {
+  if (!is_complex) return static_cast<DType>(dtype);
+  return dtype == einrel::DType::f32 ? DType::c64 : DType::c128;
+}
+einrel::Shape inside(DType dtype, const Shape& shape) {
+  einrel::Shape bound = make_shape(shape);
+  if (is_complex(dtype)) bound.emplace_back(2);
+  return bound;
+}
 
 std::string shape_text(const Shape& shape) {
   std::string text = "(";
@@ -77,8 +89,10 @@ std::string shape_text(const Shape& shape) {
   return text + (shape.size() == 1 ? ",)" : ")");
 }
 
-std::string_view name_of(DType dtype) { return einrel::name_of(inside(dtype)); }
-std::size_t size_of(DType dtype) { return einrel::size_of(inside(dtype)); }
+std::string_view name_of(DType dtype) {
+  return is_complex(dtype) ? name_of_complex(inside(dtype)) : einrel::name_of(inside(dtype));
+}
+std::size_t size_of(DType dtype) { return einrel::size_of(inside(dtype)) * (is_complex(dtype) ? 2 : 1); }
 
 float to_float(Float16 value) { return einrel::to_float(einrel::Float16{value.bits}); }
 float to_float(BFloat16 value) { return einrel::to_float(einrel::BFloat16{value.bits}); }
@@ -92,7 +106,7 @@ Tensor Tensor::copy_bytes(DType dtype, Shape shape, std::span<const std::byte> b
   return at_border([&] {
     einrel::Tensor tensor(inside(dtype), checked_shape(dtype, shape, bytes.size() / size_of(dtype)));
     if (!bytes.empty()) std::memcpy(tensor.mutable_data(), bytes.data(), bytes.size());
-    return Tensor(std::make_shared<const Data>(Data{std::move(tensor), std::move(shape)}));
+    return Tensor(std::make_shared<const Data>(Data{std::move(tensor), std::move(shape), is_complex(dtype)}));
   });
 }
 
@@ -102,14 +116,15 @@ Tensor Tensor::borrow_bytes(DType dtype, Shape shape, std::span<const std::byte>
     einrel::Shape bound = checked_shape(dtype, shape, bytes.size() / size_of(dtype));
     Strides strides = row_major_strides(bound);
     einrel::Tensor tensor(inside(dtype), std::move(bound), std::move(strides), bytes.data(), std::move(owner));
-    return Tensor(std::make_shared<const Data>(Data{std::move(tensor), std::move(shape)}));
+    return Tensor(std::make_shared<const Data>(Data{std::move(tensor), std::move(shape), is_complex(dtype)}));
   });
 }
 
 Tensor Tensor::load(std::string_view file) {
   return at_border([&] {
     const CutWatch watch;
-    Tensor tensor = TensorAccess::outside(read(open_tensor(parse_file_ref(file))));
+    const StoredTensor stored = open_tensor(parse_file_ref(file));
+    Tensor tensor = TensorAccess::outside(read(stored), stored.is_complex);
     watch.check();
     return tensor;
   });
@@ -117,16 +132,17 @@ Tensor Tensor::load(std::string_view file) {
 
 void Tensor::save(std::string_view file) const {
   at_border([&] {
-    const FileRef to = parse_file_ref(file);
+    FileRef to = parse_file_ref(file);
+    to.is_complex = data_->is_complex;
     check_writable({{to, inside(dtype())}});
     write_tensors({{to, data_->tensor}});
   });
 }
 
-DType Tensor::dtype() const { return outside(data_->tensor.dtype()); }
+DType Tensor::dtype() const { return outside(data_->tensor.dtype(), data_->is_complex); }
 const Shape& Tensor::shape() const { return data_->shape; }
 std::size_t Tensor::rank() const { return data_->shape.size(); }
-std::int64_t Tensor::count() const { return data_->tensor.count(); }
+std::int64_t Tensor::count() const { return data_->tensor.count() / (data_->is_complex ? 2 : 1); }
 
 std::span<const std::byte> Tensor::bytes() const& {
   return {data_->tensor.data(), static_cast<std::size_t>(data_->tensor.byte_count())};

@@ -8,7 +8,9 @@
 
 #include "base/suggest.h"
 #include "base/text.h"
+#include "einsum/check_complex.h"
 #include "einsum/check_state.h"
+#include "einsum/complex.h"
 #include "einsum/text/parse.h"
 #include "einsum/training_name.h"
 
@@ -23,6 +25,10 @@ std::string declaration_text(const build::InputDecl& input) {
   std::vector<std::string> labels;
   for (const build::Name& label : input.labels) labels.push_back(label.text);
   return printable(fmt::format("{}[{}]", input.name.text, fmt::join(labels, ",")));
+}
+
+std::string_view type_of(const build::InputDecl& input) {
+  return input.is_complex ? name_of_complex(input.dtype) : name_of(input.dtype);
 }
 
 /// A tensor's name must be new. A second definition is checked all the same; readers see the first.
@@ -127,7 +133,15 @@ std::string source_of(const build::InputDecl& input, const BoundInput& bound, st
 /// Compares a declaration with what is bound to it and learns extents from that.
 void check_binding(CheckState& state, const build::InputDecl& input, const BoundInput& bound) {
   const std::string text = declaration_text(input);
-  if (bound.shape.size() != input.labels.size()) {
+  if (bound.is_complex != input.is_complex) {
+    state.error(fmt::format("'{}' is declared {}, but {} holds {}", input.name.text, type_of(input), bound.origin,
+                            bound.stored_type),
+                {input.name.span},
+                input.is_complex ? "declare it real and make it complex where it is used: complex(X[i], 0)"
+                                 : "declare it c64 or c128, or take its real part before");
+    return;
+  }
+  if (bound.shape.size() != input.labels.size() + (input.is_complex ? 1 : 0)) {
     state.error(fmt::format("{} has {} dimension{}, but {} has shape {}", text, input.labels.size(),
                             input.labels.size() == 1 ? "" : "s", bound.origin, to_string(bound.shape)),
                 {input.name.span},
@@ -136,12 +150,13 @@ void check_binding(CheckState& state, const build::InputDecl& input, const Bound
   }
   if (std::find(bound.readable_as.begin(), bound.readable_as.end(), input.dtype) == bound.readable_as.end()) {
     const bool has_own = !bound.readable_as.empty();
-    state.error(fmt::format("'{}' is declared {}, but {} holds {}", input.name.text, name_of(input.dtype), bound.origin,
+    state.error(fmt::format("'{}' is declared {}, but {} holds {}", input.name.text, type_of(input), bound.origin,
                             bound.stored_type),
                 {input.name.span},
-                has_own ? fmt::format("declare it {} and cast where it is used: {}({}[...])",
-                                      name_of(bound.readable_as.front()), name_of(input.dtype), input.name.text)
-                        : "convert the file");
+                input.is_complex ? "declare it as the file is, or convert the file"
+                : has_own        ? fmt::format("declare it {} and cast where it is used: {}({}[...])",
+                                               name_of(bound.readable_as.front()), name_of(input.dtype), input.name.text)
+                                 : "convert the file");
   }
   for (std::size_t d = 0; d < input.labels.size(); ++d) {
     DeclaredLabel& label = state.labels[input.labels[d].text];
@@ -277,6 +292,15 @@ void define_input(CheckState& state, const build::InputDecl& input, CheckedProgr
     info.extents.push_back(extent);
     bound.push_back(extent_or_open(extent));
   }
+  if (input.is_complex) {
+    declare_parts(state, 0);
+    info.is_complex = declared.is_complex = true;
+    declared.labels.push_back(display_label(parts_label(0)));
+    declared.extents.emplace_back(Extent(2));
+    info.extents.emplace_back(2);
+    info.labels.push_back(parts_label(0));
+    bound.emplace_back(2);
+  }
   try {
     check_bytes(bound, input.dtype);
   } catch (const UserError& overflow) {
@@ -379,6 +403,7 @@ void sort_and_unite(std::vector<Diagnostic>& errors) {
 /// Makes the graph of `state`.
 void check_statements(CheckState& state, const build::Program& program, bool parsed_well, CheckedProgram& result) {
   std::vector<build::Name> outputs;
+  state.has_complex = has_complex_numbers(program);
   collect_declarations(state, program);
   for (const build::Statement& statement : program.statements) check_statement(state, statement, result, outputs);
   if (parsed_well) check_dim_overrides(state);
@@ -386,13 +411,18 @@ void check_statements(CheckState& state, const build::Program& program, bool par
   check_outputs(state, outputs, graph);
   if (outputs.empty()) default_outputs(state, program, graph);
   state.builder.leave_out_stops(state.tensor_names);
+  for (const auto& [name, tensor] : state.tensors) {
+    if (tensor.is_complex) graph.complex.insert(name);
+  }
   if (state.errors.empty()) result.initial = take_steps(state, graph);
 }
 
 }  // namespace
 
 std::string declaration_of(const DeclaredInput& input) {
-  return fmt::format("input {}[{}] : {}", input.name, fmt::join(input.labels, ","), name_of(input.dtype));
+  const auto last = input.labels.end() - (input.is_complex ? 1 : 0);
+  return fmt::format("input {}[{}] : {}", input.name, fmt::join(input.labels.begin(), last, ","),
+                     input.is_complex ? name_of_complex(input.dtype) : name_of(input.dtype));
 }
 
 void checking::check_bytes(Shape bound, DType dtype) {

@@ -23,6 +23,7 @@ struct BoundInput {
   bool is_least = false;           ///< `shape` is the least that its extents are: the data may leave zeros out
   std::vector<std::string> largest_keys = {};  ///< by dimension, where keys say extents: "j=3"; "" for none
   std::string remedy = {};                     ///< what to do where the data are too small
+  bool is_complex = false;  ///< complex numbers: the last dimension of `shape` is that of their parts
 };
 
 /// What a program is checked against besides its own text.
@@ -37,6 +38,7 @@ struct DeclaredInput {
   std::vector<std::string> labels;
   std::vector<std::optional<Extent>> extents;
   DType dtype = DType::f32;
+  bool is_complex = false;  ///< its last label, "parts", is that of real and imaginary parts
 };
 
 /// As it is declared: "input X[b,f] : f32".

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "einsum/check_complex.h"
 #include "einsum/check_opaque.h"
 #include "einsum/check_pick.h"
 #include "einsum/check_state.h"
@@ -109,7 +110,9 @@ class DefinitionChecker {
       }
     }
     std::vector<std::string> left;
-    for (const std::size_t l : left_) left.push_back(scope_.name(l));
+    for (const std::size_t l : left_) {
+      if (!is_parts_label(scope_.name(l))) left.push_back(scope_.name(l));
+    }
     const std::string near = nearest_name(label, left);
     left.push_back(label);
     return fmt::format("reduce it by name, sum[{}] ..., or add it to the left: {}[{}]{}", label, definition_.name.text,
@@ -265,6 +268,7 @@ class DefinitionChecker {
       void operator()(const build::Random& random) const { self.type_random(random, i); }
       void operator()(const build::InRange& range) const { self.typed_.in_range(check_of(range), span); }
       void operator()(const build::OpaqueCall& call) const { self.type_opaque(call, i); }
+      void operator()(const build::ComplexCall&) const { throw Bug("complex numbers leave the program before typing"); }
       void operator()(const build::MacroCall&) const { throw Bug("macro calls are expanded before typing"); }
     };
     std::visit(Visitor{*this, i, node.span}, node.op);
@@ -520,8 +524,13 @@ VertexId check_made(CheckState& state, const build::Definition& definition, Span
   return DefinitionChecker(state, placed, where).run().vertex;
 }
 
-TensorInfo checked_definition(CheckState& state, const build::Definition& definition, Span where) {
+TensorInfo checked_in_real_numbers(CheckState& state, const build::Definition& definition, Span where) {
   return DefinitionChecker(state, definition, where).run();
+}
+
+TensorInfo checked_definition(CheckState& state, const build::Definition& definition, Span where) {
+  return state.has_complex ? checked_complex(state, definition, where)
+                           : checked_in_real_numbers(state, definition, where);
 }
 
 void check_definition(CheckState& state, const build::Definition& definition, Span where) {

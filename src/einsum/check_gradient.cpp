@@ -78,6 +78,11 @@ class GradientChecker {
   void check_seed() {
     if (!gradient_.seed) {
       if (of_->extents.empty()) return;
+      if (of_->is_complex) {
+        state_.error(fmt::format("'{}' is complex, but a gradient is that of one real number", gradient_.loss.text),
+                     {gradient_.loss.span}, "take real(x), imag(x) or abs(x) of it");
+        return;
+      }
       state_.error(fmt::format("'{}' has {}, but a gradient is that of one number", gradient_.loss.text,
                                counted(of_->extents.size(), "dimension")),
                    {gradient_.loss.span, of_->where},

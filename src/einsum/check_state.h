@@ -14,6 +14,7 @@
 #include "base/suggest.h"
 #include "einsum/build/program.h"
 #include "einsum/check.h"
+#include "einsum/complex.h"
 #include "einsum/ein_graph.h"
 #include "einsum/text/macros.h"
 
@@ -40,6 +41,7 @@ struct TensorInfo {
   Span where;
   bool broken = false;  ///< its definition has an error: readers check what they can and stay silent
   bool read = false;
+  bool is_complex = false;  ///< its last dimension is that of the parts
 };
 
 /// Vertices under construction; equal ones are made once.
@@ -100,6 +102,8 @@ struct CheckState {
   std::set<std::string> unknown_extents;
   std::set<std::string> seen_labels;     ///< every label that some statement uses
   bool arrays_give_extents = false;      ///< see check_kernel
+  bool has_complex = false;              ///< see has_complex_numbers
+  ComplexConstants constants = {};       ///< once products of complex tensors read them
   std::size_t gradients_of_nothing = 0;  ///< errors after which all vertices are what the program says
   double written_operations = 0;         ///< of all statements so far, their macros expanded
   double made_operations = 0;            ///< of what gradients added
@@ -148,6 +152,8 @@ std::optional<EinGraph> take_steps(const CheckState& state, EinGraph& graph);
 
 /// The tensor that a definition defines, which nobody can read yet.
 TensorInfo checked_definition(CheckState& state, const build::Definition& definition, Span where);
+/// The same of one that says nothing of complex numbers.
+TensorInfo checked_in_real_numbers(CheckState& state, const build::Definition& definition, Span where);
 
 /// A definition that nobody wrote. `where`: whose it is.
 VertexId check_made(CheckState& state, const build::Definition& definition, Span where, const MadeDefinition& made);

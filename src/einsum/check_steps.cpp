@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "einsum/check_state.h"
+#include "einsum/complex.h"
 #include "einsum/vertex_facts.h"
 
 namespace einrel::checking {
@@ -28,6 +29,12 @@ const CheckedState* state_behind(const CheckState& state, const EinGraph& graph,
 void check_fits(CheckState& state, const build::Definition& next, const TensorInfo& value, const TensorInfo& now) {
   if (value.broken || now.broken) return;
   const std::string& name = next.name.text;
+  if (value.is_complex != now.is_complex) {
+    state.error(fmt::format("'{}' is {}, but its next value is {}", name, now.is_complex ? "complex" : "real",
+                            value.is_complex ? "complex" : "real"),
+                {next.name.span, now.where}, "a state keeps its type; convert one of them: complex(x, 0), real(z)");
+    return;
+  }
   if (value.extents.size() != now.extents.size()) {
     state.error(fmt::format("the next value of '{}' has {}, but '{}' has {}", name,
                             counted(value.extents.size(), "dimension"), name, now.extents.size()),
@@ -71,7 +78,8 @@ void check_state_statement(CheckState& state, const build::State& declared, Span
                   {where, read->where}, "compute it from inputs, scalars and random numbers");
     }
   }
-  for (std::size_t d = 0; d < info.extents.size(); ++d) info.labels.push_back(declared.initial.labels[d].text);
+  for (const build::Name& label : declared.initial.labels) info.labels.push_back(label.text);
+  if (info.is_complex) info.labels.push_back(parts_label(0));
   declare_state(state, name, std::move(info), where);
 }
 

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 
+#include "einsum/build/formula.h"
+#include "einsum/check_complex.h"
 #include "einsum/check_state.h"
+#include "einsum/check_vertex.h"
+#include "einsum/complex.h"
 
 namespace einrel::checking {
 namespace {
@@ -136,8 +140,9 @@ class ViewChecker {
     std::map<std::string, std::size_t> position;
     for (const build::Name& label : to_) {
       position[label.text] = view.labels.size();
-      view.labels.push_back({label.text, extent_or_open(extents_.at(label.text))});
+      view.labels.push_back({display_label(label.text), extent_or_open(extents_.at(label.text))});
     }
+    make_names_unique(view.labels);
     const auto positions = [&](const std::vector<build::Group>& groups) {
       std::vector<std::vector<std::size_t>> result;
       for (const build::Group& group : groups) {
@@ -165,7 +170,15 @@ class ViewChecker {
 
 void check_view(CheckState& state, const build::ViewDefinition& view, Span where) {
   state.current = view.name.text;
-  TensorInfo info = ViewChecker(state, view, where).run();
+  const auto source = state.tensors.find(view.source.text);
+  const bool is_complex = source != state.tensors.end() && source->second.is_complex;
+  build::ViewDefinition with_parts = view;
+  if (is_complex) {
+    declare_parts(state, 0);
+    for (auto* const side : {&with_parts.from, &with_parts.to}) side->push_back(build::names({parts_label(0)}));
+  }
+  TensorInfo info = ViewChecker(state, with_parts, where).run();
+  info.is_complex = is_complex;
   state.tensors.insert({view.name.text, std::move(info)});
 }
 

@@ -26,6 +26,7 @@ bool is_state(const EinGraph& graph, std::size_t vertex) {
 
 void take_ends(const EinGraph& from, const std::vector<VertexId>& moved, EinGraph& to) {
   to.scalars = from.scalars;
+  to.complex = from.complex;
   to.steps = from.steps;
   for (State& state : to.steps.states) state.now = moved[state.now.index];
   for (const VertexId output : from.outputs) to.outputs.push_back(moved[output.index]);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -144,14 +145,17 @@ struct EinGraph {
   std::vector<VertexId> outputs;
   Steps steps;
   std::vector<ScalarDeclaration> scalars;
+  /// Inputs and outputs that are complex where a program begins and ends: their last dimension, of extent 2, holds real
+  /// and imaginary parts (complex.h). Between, they are tensors as all others.
+  std::set<std::string> complex;
   const Vertex& operator[](VertexId id) const { return vertices[id.index]; }
   bool operator==(const EinGraph&) const = default;
 };
 
 bool is_state(const EinGraph& graph, std::size_t vertex);
 
-/// Gives a graph made of the vertices of another the same outputs, steps and scalars: `moved` are its vertices, by
-/// those of the other.
+/// Gives a graph made of the vertices of another the same outputs, steps, scalars and complex tensors: `moved` are its
+/// vertices, by those of the other.
 void take_ends(const EinGraph& from, const std::vector<VertexId>& moved, EinGraph& to);
 
 /// The outputs that the program says, without those that only steps need.

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "einsum/complex_function.h"
 
 namespace einrel {
 namespace {
@@ -103,6 +104,15 @@ constexpr std::array opaque_results{OpaqueResult{OpaqueFunction::inverse, 0}, Op
                                     OpaqueResult{OpaqueFunction::qr, 1}};
 static_assert(opaque_rows.size() == opaque_results.size());
 
+constexpr std::array complex_rows{
+    FunctionInfo{"complex", "complex(a, b)", "the complex number a + b i"},
+    FunctionInfo{"conj", "conj(z)", "the complex conjugate of z"},
+    FunctionInfo{"real", "real(z)", "the real part of z"},
+    FunctionInfo{"imag", "imag(z)", "the imaginary part of z"},
+    FunctionInfo{"c64", "c64(x)", "x as a complex number of two f32; c128 of two f64"},
+};
+static_assert(complex_rows.size() == static_cast<std::size_t>(ComplexFunction::imag) + 2);
+
 template <class Function, std::size_t count>
 std::optional<Function> named(const std::array<FunctionInfo, count>& rows, std::size_t first, std::string_view name) {
   const auto row = std::find_if(rows.begin() + static_cast<std::ptrdiff_t>(first), rows.end(),
@@ -168,6 +178,25 @@ std::optional<RandomFunction> random_at_named(std::string_view name) {
 std::optional<OpaqueResult> opaque_named(std::string_view name) {
   const auto row = named<std::size_t>(opaque_rows, 0, name);
   return row ? std::optional(opaque_results[*row]) : std::nullopt;
+}
+
+std::optional<ComplexFunction> complex_named(std::string_view name) {
+  const auto function = named<ComplexFunction>(complex_rows, 0, name);
+  return function && *function <= ComplexFunction::imag ? function : std::nullopt;
+}
+
+std::optional<DType> parts_of_type_named(std::string_view name) {
+  for (const DType parts : {DType::f32, DType::f64}) {
+    if (name_of_complex(parts) == name) return parts;
+  }
+  return std::nullopt;
+}
+
+std::string_view name_of(ComplexFunction function) { return complex_rows[static_cast<std::size_t>(function)].name; }
+
+std::string_view name_of_complex(DType parts) {
+  invariant(parts == DType::f32 || parts == DType::f64, "parts of complex numbers are f32 or f64");
+  return parts == DType::f32 ? "c64" : "c128";
 }
 
 std::vector<OpaqueResult> results_of(OpaqueFunction function) {
@@ -318,6 +347,7 @@ const std::vector<FunctionInfo>& all_functions() {
     append(random_at_rows);
     append(reducer_rows);
     append(opaque_rows);
+    append(complex_rows);
     return all;
   }();
   return rows;

@@ -36,6 +36,8 @@ std::string index_text(const build::Index& index) {
 std::string access_text(const build::Access& access) {
   std::string text = access.tensor.text + "[";
   for (std::size_t i = 0; i < access.indices.size(); ++i) {
+    const std::vector<build::IndexTerm>& terms = access.indices[i].terms;
+    if (!terms.empty() && is_parts_label(terms.front().label.text)) continue;  // nobody wrote it
     text += (i > 0 ? "," : "") + index_text(access.indices[i]);
   }
   return text + "]";

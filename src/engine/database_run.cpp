@@ -151,6 +151,7 @@ DatabaseProgram::DatabaseProgram(const Front& front, const DatabaseRequest& requ
       continue;
     }
     types[input.name] = type_of(input.name, std::get<sql::UserTable>(inputs_.at(input.name)), input.labels.size());
+    types[input.name].is_complex = input.is_complex;  // parts are keys there
   }
   compiled_ = front.compile(types);
   if (formats_.is_element && !compiled_.graph.steps.states.empty())

@@ -3,7 +3,8 @@
 namespace einrel {
 
 BoundInput describe(const StoredTensor& file) {
-  BoundInput bound{file.shape, std::string(name_of(file.type)), {natural_dtype(file.type)}, file.name};
+  BoundInput bound{file.shape, std::string(type_name(file)), {natural_dtype(file.type)}, file.name};
+  bound.is_complex = file.is_complex;
   for (const DType dtype : all_dtypes) {
     if (dtype != bound.readable_as.front() && fits(file.type, dtype)) bound.readable_as.push_back(dtype);
   }

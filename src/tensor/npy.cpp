@@ -160,6 +160,7 @@ class HeaderParser {
 struct Descr {
   StoredType type;
   std::endian order;
+  bool is_complex = false;  ///< then the type is that of the parts
 };
 
 /// What stands behind the mark of byte order. Of a type's codes the first is written; the letters are those of C's
@@ -185,6 +186,14 @@ constexpr std::array<std::pair<std::string_view, StoredType>, 11> numpy_names{{{
                                                                                {"int16", StoredType::i16},
                                                                                {"uint32", StoredType::u32}}};
 
+/// Complex numbers, by the type of their parts; the first of a type is written.
+constexpr std::array<std::pair<std::string_view, StoredType>, 6> complex_codes{{{"c8", StoredType::f32},
+                                                                                {"c16", StoredType::f64},
+                                                                                {"F", StoredType::f32},
+                                                                                {"D", StoredType::f64},
+                                                                                {"complex64", StoredType::f32},
+                                                                                {"complex128", StoredType::f64}}};
+
 std::optional<StoredType> type_called(std::string_view name,
                                       std::span<const std::pair<std::string_view, StoredType>> in) {
   const auto found = std::find_if(in.begin(), in.end(), [&](const auto& entry) { return entry.first == name; });
@@ -197,17 +206,21 @@ std::optional<Descr> parse_descr(std::string_view descr) {
   if (const auto named = type_called(descr, numpy_names)) return Descr{*named, std::endian::native};
   // Without a mark, or with one that says that order does not matter, it is this machine's, as in NumPy.
   const bool marked = !descr.empty() && std::string_view("<>=|").find(descr.front()) != std::string_view::npos;
-  const auto type = type_called(marked ? descr.substr(1) : descr, npy_codes);
+  const std::string_view code = marked ? descr.substr(1) : descr;
+  const auto parts = type_called(code, complex_codes);
+  const auto type = parts ? parts : type_called(code, npy_codes);
   if (!type || *type == StoredType::bf16) return std::nullopt;
   const char mark = marked ? descr.front() : '=';
-  if (mark == '<') return Descr{*type, std::endian::little};
-  return Descr{*type, mark == '>' ? std::endian::big : std::endian::native};
+  if (mark == '<') return Descr{*type, std::endian::little, parts.has_value()};
+  return Descr{*type, mark == '>' ? std::endian::big : std::endian::native, parts.has_value()};
 }
 
-std::string_view npy_code(DType dtype) {
-  const auto* const found = std::find_if(npy_codes.begin(), npy_codes.end(),
-                                         [&](const auto& code) { return code.second == stored_type(dtype); });
-  invariant(found != npy_codes.end(), "every dtype has a code in .npy");
+std::string_view npy_code(DType dtype, bool is_complex) {
+  const std::span<const std::pair<std::string_view, StoredType>> codes =
+      is_complex ? std::span<const std::pair<std::string_view, StoredType>>(complex_codes) : npy_codes;
+  const auto found =
+      std::find_if(codes.begin(), codes.end(), [&](const auto& code) { return code.second == stored_type(dtype); });
+  invariant(found != codes.end(), "every dtype has a code in .npy");
   return found->first;
 }
 
@@ -257,8 +270,10 @@ NpyFront read_front(const std::string& name, const ByteSource& source) {
         fmt::format("{}: elements of type '{}' are not supported; save the array as float32 or int64, for example",
                     name, printable(*header.descr)));
   }
+  Shape with_parts = *header.shape;
+  if (descr->is_complex) with_parts.emplace_back(2);
   return {.size = size,
-          .elements = stored_bytes(name, descr->type, *header.shape),
+          .elements = stored_bytes(name, descr->type, with_parts),
           .descr = *descr,
           .shape = std::move(*header.shape),
           .layout = *header.fortran_order ? ElementOrder::column_major : ElementOrder::row_major};
@@ -278,8 +293,9 @@ StoredTensor parse_npy(const FileBytes& file) {
   });
   // Arrays saved one after the other into one file: the first one is read, as numpy.load does.
   if (front.elements < rest.size()) rest = rest.first(front.elements);
-  return stored_tensor({file.name, rest, file.owner}, front.descr.type, front.descr.order, std::move(front.shape),
-                       front.layout);
+  const auto stored = front.descr.is_complex ? stored_complex : stored_tensor;
+  return stored({file.name, rest, file.owner}, front.descr.type, front.descr.order, std::move(front.shape),
+                front.layout);
 }
 
 std::uint64_t npy_file_size(const std::string& name, const ByteSource& front) {
@@ -287,8 +303,10 @@ std::uint64_t npy_file_size(const std::string& name, const ByteSource& front) {
   return read.size + read.elements;
 }
 
-std::string npy_header(DType dtype, const Shape& shape) {
-  const std::string_view code = npy_code(dtype);
+std::string npy_header(DType dtype, const Shape& with_parts, bool is_complex) {
+  const std::string_view code = npy_code(dtype, is_complex);
+  Shape shape = with_parts;
+  if (is_complex) shape.pop_back();
   const char order = size_of(dtype) == 1 ? '|' : '<';
   std::string text =
       fmt::format("{{'descr': '{}{}', 'fortran_order': False, 'shape': {}, }}", order, code, to_string(shape));
@@ -304,13 +322,13 @@ std::string npy_header(DType dtype, const Shape& shape) {
   return header + text;
 }
 
-FileLayout npy_layout(DType dtype, const Shape& shape) {
-  const std::string header = npy_header(dtype, shape);
+FileLayout npy_layout(DType dtype, const Shape& shape, bool is_complex) {
+  const std::string header = npy_header(dtype, shape, is_complex);
   return {header, {header.size()}, header.size() + stored_bytes("a .npy", stored_type(dtype), shape)};
 }
 
-void write_npy(const Tensor& tensor, const ByteSink& sink) {
-  sink(as_byte_span(npy_header(tensor.dtype(), tensor.shape())));
+void write_npy(const Tensor& tensor, const ByteSink& sink, bool is_complex) {
+  sink(as_byte_span(npy_header(tensor.dtype(), tensor.shape(), is_complex)));
   stream_elements(tensor, std::endian::little, sink);
 }
 

@@ -26,13 +26,14 @@ StoredTensor parse_npy(const FileBytes& file);
 /// and `front` do.
 std::uint64_t npy_file_size(const std::string& name, const ByteSource& front);
 
-/// Everything before the elements: version 1, C order, little-endian. The shape has at most max_rank dimensions.
-std::string npy_header(DType dtype, const Shape& shape);
+/// Everything before the elements: version 1, C order, little-endian. The shape has at most max_rank dimensions. Of
+/// complex numbers its last dimension is that of their parts.
+std::string npy_header(DType dtype, const Shape& shape, bool is_complex = false);
 
 /// Of a file with that header.
-FileLayout npy_layout(DType dtype, const Shape& shape);
+FileLayout npy_layout(DType dtype, const Shape& shape, bool is_complex = false);
 
 /// A whole .npy file: npy_header and the elements; bf16 as '<V2'.
-void write_npy(const Tensor& tensor, const ByteSink& sink);
+void write_npy(const Tensor& tensor, const ByteSink& sink, bool is_complex = false);
 
 }  // namespace einrel

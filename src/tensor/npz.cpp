@@ -65,7 +65,7 @@ void write_npz(const std::vector<NamedTensor>& tensors, AtomicFile& file) {
   std::vector<ZipMember> members;
   std::uint64_t offset = 0;
   for (const NamedTensor& named : tensors) {
-    const std::size_t header_size = npy_header(named.tensor.dtype(), named.tensor.shape()).size();
+    const std::size_t header_size = npy_header(named.tensor.dtype(), named.tensor.shape(), named.is_complex).size();
     ZipMember member{.name = named.name + std::string(suffix), .offset = offset};
     member.size = header_size + static_cast<std::uint64_t>(named.tensor.byte_count());
     member.compressed_size = member.size;
@@ -73,10 +73,11 @@ void write_npz(const std::vector<NamedTensor>& tensors, AtomicFile& file) {
     file.write(as_byte_span(header));
 
     uLong crc = 0;
-    write_npy(named.tensor, [&](std::span<const std::byte> bytes) {
+    const auto write = [&](std::span<const std::byte> bytes) {
       crc = crc32_z(crc, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
       file.write(bytes);
-    });
+    };
+    write_npy(named.tensor, write, named.is_complex);
     member.crc = static_cast<std::uint32_t>(crc);
     std::string crc_bytes;
     append_number(crc_bytes, member.crc, std::endian::little);

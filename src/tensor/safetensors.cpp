@@ -35,6 +35,9 @@ constexpr std::array<std::pair<std::string_view, StoredType>, 12> safetensors_co
                                                                                      {"I16", StoredType::i16},
                                                                                      {"U32", StoredType::u32}}};
 
+/// Of complex numbers of two f32, the only ones of the format.
+constexpr std::string_view complex_code = "C64";
+
 std::optional<StoredType> type_named(std::string_view code) {
   const auto* const found = std::find_if(safetensors_codes.begin(), safetensors_codes.end(),
                                          [&](const auto& entry) { return entry.first == code; });
@@ -268,15 +271,17 @@ SafetensorsFile parse_safetensors(const FileBytes& file) {
 StoredTensor open_tensor(const SafetensorsFile& file, std::size_t index) {
   const SafetensorsEntry& entry = file.entries[index];
   const std::string name = fmt::format("{}:{}", file.file.name, printable(file.names[index]));
+  const auto bytes = file.file.bytes.subspan(file.data_begin + entry.begin, entry.end - entry.begin);
+  const FileBytes elements{name, bytes, file.file.owner};
+  if (entry.dtype == complex_code)
+    return stored_complex(elements, StoredType::f32, std::endian::little, entry.shape, ElementOrder::row_major);
   const std::optional<StoredType> type = type_named(entry.dtype);
   if (!type) {
     throw UserError(
         fmt::format("{}: elements of type '{}' are not supported; save the tensor as F32 or I64, for example", name,
                     printable(entry.dtype)));
   }
-  const auto bytes = file.file.bytes.subspan(file.data_begin + entry.begin, entry.end - entry.begin);
-  return stored_tensor({name, bytes, file.file.owner}, *type, std::endian::little, entry.shape,
-                       ElementOrder::row_major);
+  return stored_tensor(elements, *type, std::endian::little, entry.shape, ElementOrder::row_major);
 }
 
 void check_safetensors_name(const std::string& name) {
@@ -287,8 +292,8 @@ void check_safetensors_name(const std::string& name) {
 FileLayout safetensors_layout(const std::vector<SafetensorsHead>& heads) {
   std::vector<std::size_t> order(heads.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return size_of(heads[a].dtype) > size_of(heads[b].dtype); });
+  const auto width = [&](std::size_t i) { return size_of(heads[i].dtype) * (heads[i].is_complex ? 2 : 1); };
+  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return width(a) > width(b); });
   FileLayout layout{"", std::vector<std::uint64_t>(heads.size()), 0};
   std::string header = "{";
   std::int64_t offset = 0;
@@ -296,10 +301,12 @@ FileLayout safetensors_layout(const std::vector<SafetensorsHead>& heads) {
     const SafetensorsHead& head = heads[i];
     std::vector<std::int64_t> extents;
     for (const Extent extent : head.shape) extents.push_back(extent.value());
+    if (head.is_complex) extents.pop_back();
     if (header.size() > 1) header += ',';
     const std::int64_t end = checked_add(offset, bytes_of(head));
-    header += fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json(head.name).dump(),
-                          safetensors_code(head.dtype), json(extents).dump(), offset, end);
+    header +=
+        fmt::format("{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json(head.name).dump(),
+                    head.is_complex ? complex_code : safetensors_code(head.dtype), json(extents).dump(), offset, end);
     layout.begins[i] = static_cast<std::uint64_t>(offset);
     offset = end;
   }
@@ -314,7 +321,8 @@ FileLayout safetensors_layout(const std::vector<SafetensorsHead>& heads) {
 
 void write_safetensors(const std::vector<NamedTensor>& tensors, const ByteSink& sink) {
   std::vector<SafetensorsHead> heads;
-  for (const auto& [name, tensor] : tensors) heads.push_back({name, tensor.dtype(), tensor.shape()});
+  for (const auto& [name, tensor, is_complex] : tensors)
+    heads.push_back({name, tensor.dtype(), tensor.shape(), is_complex});
   const FileLayout layout = safetensors_layout(heads);
   std::vector<std::size_t> order(tensors.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -43,6 +43,7 @@ struct SafetensorsHead {
   std::string name;
   DType dtype = DType::f32;
   Shape shape;
+  bool is_complex = false;  ///< the last dimension is that of the parts, which are f32
 };
 
 /// Of a file of these; the widest elements come first, so that all are aligned. Names must pass the check above.

@@ -131,7 +131,7 @@ void convert_in_pieces(const StoredTensor& stored, DType dtype, std::byte* to) {
 void check_fits(const StoredTensor& stored, DType dtype) {
   if (fits(stored.type, dtype)) return;
   throw UserError(fmt::format("{} holds {}, which is not read as {}; declare {}, or convert the file", stored.name,
-                              name_of(stored.type), name_of(dtype), name_of(natural_dtype(stored.type))));
+                              type_name(stored), name_of(dtype), name_of(natural_dtype(stored.type))));
 }
 
 Strides column_major_strides(const Shape& shape) {
@@ -173,6 +173,24 @@ StoredTensor stored_tensor(const FileBytes& data, StoredType type, std::endian o
   }
   Strides strides = layout == ElementOrder::row_major ? row_major_strides(shape) : column_major_strides(shape);
   return {data.name, type, order, std::move(shape), std::move(strides), data.bytes.data(), data.owner};
+}
+
+StoredTensor stored_complex(const FileBytes& data, StoredType parts, std::endian order, Shape shape,
+                            ElementOrder layout) {
+  Shape with_parts = shape;
+  with_parts.emplace_back(2);
+  StoredTensor stored = stored_tensor(data, parts, order, std::move(with_parts), ElementOrder::row_major);
+  stored.is_complex = true;
+  if (layout == ElementOrder::row_major) return stored;
+  stored.strides = column_major_strides(shape);
+  for (std::int64_t& stride : stored.strides) stride *= 2;
+  stored.strides.push_back(1);
+  return stored;
+}
+
+std::string_view type_name(const StoredTensor& stored) {
+  if (!stored.is_complex) return name_of(stored.type);
+  return stored.type == StoredType::f32 ? "c64" : "c128";
 }
 
 bool is_read_in_place(const StoredTensor& stored, DType dtype) {

@@ -39,7 +39,12 @@ struct StoredTensor {
   Strides strides;
   const std::byte* data = nullptr;
   std::shared_ptr<const void> owner;
+  /// Complex numbers: the type is that of their parts, which are the last dimension, and `read` gives both as numbers.
+  bool is_complex = false;
 };
+
+/// "f32", or "c64" of complex numbers.
+std::string_view type_name(const StoredTensor& stored);
 
 /// No file holds more dimensions than this (NumPy stops at 64, idx at 255).
 inline constexpr std::size_t max_rank = 255;
@@ -53,6 +58,9 @@ std::uint64_t stored_bytes(const std::string& file, StoredType type, const Shape
 /// A tensor whose elements are all the bytes of `data`. Throws UserError, naming `data.name`, when the shape
 /// asks for another number of bytes, or as stored_bytes does.
 StoredTensor stored_tensor(const FileBytes& data, StoredType type, std::endian order, Shape shape, ElementOrder layout);
+/// A tensor of complex numbers with parts of that type. `shape` is without the parts. Throws as stored_tensor.
+StoredTensor stored_complex(const FileBytes& data, StoredType parts, std::endian order, Shape shape,
+                            ElementOrder layout);
 
 /// Whether `read` gives a view of the file's own bytes, which costs no memory.
 bool is_read_in_place(const StoredTensor& stored, DType dtype);

@@ -14,6 +14,7 @@ namespace einrel {
 struct NamedTensor {
   std::string name;
   Tensor tensor;
+  bool is_complex = false;  ///< its last dimension is that of the parts of complex numbers
 };
 
 /// Where a writer puts its bytes, in order.

@@ -149,6 +149,12 @@ void check_keeps_members(const std::string& path, FileFormat format, const std::
 bool is_idx(FileFormat format) { return format == FileFormat::idx || format == FileFormat::idx_gz; }
 
 void check_dtype(const FileRef& file, FileFormat format, DType dtype) {
+  const bool has_complex = format == FileFormat::npy || format == FileFormat::npz ||
+                           (format == FileFormat::safetensors && dtype == DType::f32);
+  if (file.is_complex && !has_complex) {
+    throw UserError(fmt::format("cannot write '{}': {} files hold no {}; write .npy instead", to_string(file),
+                                is_idx(format) ? "idx" : ".safetensors", dtype == DType::f32 ? "c64" : "c128"));
+  }
   if (!is_idx(format) || idx_can_hold(dtype)) return;
   throw UserError(fmt::format("cannot write '{}': idx files hold f32, f64, i32 and bool, not {}; write .npy instead",
                               to_string(file), name_of(dtype)));
@@ -180,7 +186,7 @@ std::vector<OutputFile> group_by_file(const FileTensors& outputs) {
       identities.push_back(identity);
       files.push_back({file.path, format_to_write(file), {}});
     }
-    files[index].tensors.push_back({file.member, tensor});
+    files[index].tensors.push_back({file.member, tensor, file.is_complex});
   }
   return files;
 }
@@ -188,7 +194,7 @@ std::vector<OutputFile> group_by_file(const FileTensors& outputs) {
 void write_one(const OutputFile& output, AtomicFile& file) {
   const ByteSink sink = [&](std::span<const std::byte> bytes) { file.write(bytes); };
   switch (output.format) {
-    case FileFormat::npy: return write_npy(output.tensors.front().tensor, sink);
+    case FileFormat::npy: return write_npy(output.tensors.front().tensor, sink, output.tensors.front().is_complex);
     case FileFormat::npz: return write_npz(output.tensors, file);
     case FileFormat::safetensors: return write_safetensors(output.tensors, sink);
     case FileFormat::idx: return write_idx(output.tensors.front().tensor, sink);
@@ -267,10 +273,13 @@ void check_writable(const std::vector<std::pair<FileRef, DType>>& outputs) {
 std::optional<FileLayout> layout_of(const std::vector<PlannedTensor>& planned) {
   const FileFormat format = format_to_write(planned.front().file);
   for (const auto& [file, dtype, shape] : planned) check_shape(file, format, dtype, shape);
-  if (format == FileFormat::npy) return npy_layout(planned.front().dtype, planned.front().shape);
+  if (format == FileFormat::npy) {
+    const PlannedTensor& only = planned.front();
+    return npy_layout(only.dtype, only.shape, only.file.is_complex);
+  }
   if (format != FileFormat::safetensors) return std::nullopt;
   std::vector<SafetensorsHead> heads;
-  for (const auto& [file, dtype, shape] : planned) heads.push_back({file.member, dtype, shape});
+  for (const auto& [file, dtype, shape] : planned) heads.push_back({file.member, dtype, shape, file.is_complex});
   return safetensors_layout(heads);
 }
 

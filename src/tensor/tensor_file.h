@@ -21,6 +21,8 @@ namespace einrel {
 struct FileRef {
   std::string path;
   std::string member;  ///< empty: none was named
+  /// What is written is complex numbers: the last dimension of a tensor is that of their parts.
+  bool is_complex = false;
   bool operator==(const FileRef&) const = default;
 };
 

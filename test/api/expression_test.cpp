@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <complex>
 #include <limits>
 
 #include "errors.h"
@@ -331,6 +332,32 @@ TEST_F(ApiExpression, InvertsMatrices) {
   const RunResult result = program.run({{"M", Tensor({2, 2, 2}, std::vector<float>{2, 0, 0, 4, 0, 1, 1, 0})}});
   EXPECT_THAT(result["Z"].values<float>(), ElementsAre(0.5F, 0, 0, 0.25F, 0, 1, 1, 0));
   EXPECT_THAT(message_of([&] { inverse({r}, m(i, r, c)); }), HasSubstr("2 of them, not 1"));
+}
+
+TEST_F(ApiExpression, ComputesComplexNumbers) {
+  using C = std::complex<float>;
+  const Label r("r", 2);
+  const Label c("c", 2);
+  const Variable first = input("A", {r, c}, DType::c64);
+  const Variable second = input("B", {c}, DType::c64);
+  const Program program = Program::build({define("Z", {r}, sum({c}, first(r, c) * conj(second(c)))),
+                                          define("S", {r}, abs(first(r, 0)) + real(first(r, 1)) * imag(first(r, 1))),
+                                          define("M", {r}, complex(real(first(r, 0)), 1) == first(r, 0))});
+  EXPECT_THAT(program.text(), HasSubstr("input A[r,c] : c64"));
+  EXPECT_THAT(program.text(), HasSubstr("Z[r] = sum[c] A[r,c] * conj(B[c])"));
+  EXPECT_EQ(program.outputs().front().dtype, DType::c64);
+  EXPECT_EQ(program.outputs().front().labels, std::vector<std::string>{"r"});
+  const Tensor given({2, 2}, std::vector<C>{{3, 4}, {1, -1}, {0, 1}, {2, 2}});
+  EXPECT_EQ(given.count(), 4);
+  const RunResult result = program.run({{"A", given}, {"B", Tensor({2}, std::vector<C>{{1, 1}, {0, 2}})}});
+  // (3+4i)(1-i) + (1-i)(-2i), i (1-i) + (2+2i)(-2i)
+  EXPECT_THAT(result["Z"].values<C>(), ElementsAre(C(5, -1), C(5, -3)));
+  EXPECT_THAT(result["S"].values<float>(), ElementsAre(4, 5));
+  EXPECT_THAT(result["M"].values<bool>(), ElementsAre(false, true));
+  EXPECT_THAT(message_of([&] {
+                program.run({{"A", Tensor({2, 2}, std::vector<float>(4))}, {"B", given}});
+              }),
+              HasSubstr("'A' is declared c64, but the tensor given for A holds f32"));
 }
 
 TEST_F(ApiExpression, FactorsMatrices) {

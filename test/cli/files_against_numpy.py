@@ -171,8 +171,41 @@ class FilesAgainstNumPy(process.ProgramTest):
             result = self.succeed("einsum", "i->i", path)
             self.assertTrue(result.out.startswith(f"result  {ours} (5,)"), result)
 
+    def test_complex_numbers_come_and_go(self):
+        rng = np.random.default_rng(5)
+        for (ours, dtype), byte_order, layout in itertools.product((("c64", "c8"), ("c128", "c16")), "<>", "CF"):
+            values = rng.standard_normal((3, 4)) + 1j * rng.standard_normal((3, 4))
+            array = np.asarray(values, byte_order + dtype, order=layout)
+            path = self.write("x.npy", npy_bytes(array, (1, 0)))
+            program = f"input Z[a,b] : {ours}\nY[b,a] = conj(Z[a,b])\nS[] = sum[a,b] Z[a,b]\noutput Y, S"
+            with self.subTest(dtype=array.dtype, layout=layout):
+                self.succeed("run", "-", "--in", f"Z={path}", "--out", f"Y={self.path('y.npy')}",
+                             "--out", f"S={self.path('s.npz:S')}", stdin=program)
+                self.expect_npy(self.path("y.npy"), array.T.conj().astype(dtype))
+                with np.load(self.path("s.npz")) as archive:
+                    self.assertEqual(archive["S"].dtype, np.dtype(dtype))
+                    np.testing.assert_allclose(archive["S"], array.sum(), rtol=1e-5)
+                shown = self.succeed("run", "-", "--in", f"Z={path}", stdin=program)
+                self.assertIn(f"Y  {ours} (4, 3)  parts min", shown.out)
+                self.succeed("einsum", "ij,kj->ik", path, path, "--out", self.path("p.npy"))
+                self.assertEqual(np.load(self.path("p.npy")).dtype, np.dtype(dtype))
+                np.testing.assert_allclose(np.load(self.path("p.npy")), array @ array.T, rtol=1e-4)
+                self.refuse(1, "run", "-", "--in", f"Z={path}", stdin="input Z[a,b] : f32\nY[a,b] = Z[a,b]",
+                            mentions=["'Z' is declared f32", ours])
+
+    def test_complex_safetensors(self):
+        values = np.array([[1 + 2j, 3], [-1j, 0.5]], "c8")
+        path = self.write("x.safetensors", safetensors_bytes({"Z": ("C64", (2, 2), values.tobytes())}))
+        program = "input Z[a,b] : c64\nY[a,b] = Z[a,b] * Z[a,b]\nW[a] = c128(Z[a,0])\noutput Y, W"
+        self.succeed("run", "-", "--in", path, "--out", f"Y={self.path('y.safetensors:Y')}", stdin=program)
+        dtype, shape, content = read_safetensors(self.path("y.safetensors"))["Y"]
+        self.assertEqual((dtype, tuple(shape)), ("C64", (2, 2)))
+        np.testing.assert_allclose(np.frombuffer(content, "c8").reshape(2, 2), values * values, rtol=1e-6)
+        self.refuse(1, "run", "-", "--in", path, "--out", f"W={self.path('w.safetensors:W')}", stdin=program,
+                    mentions=["hold no c128"])
+
     def test_types_that_no_tensor_has_are_named(self):
-        for array in (np.zeros(3, np.complex64), np.zeros(3, "S4"), np.zeros(3, "U2"), np.zeros(3, np.uint64),
+        for array in (np.zeros(3, np.clongdouble), np.zeros(3, "S4"), np.zeros(3, "U2"), np.zeros(3, np.uint64),
                       np.zeros(3, "M8[s]"), np.zeros(3, [("a", "f4"), ("b", "i4")]), np.zeros(3, np.longdouble)):
             with self.subTest(dtype=array.dtype):
                 path = self.write("x.npy", npy_bytes(array, (1, 0)))

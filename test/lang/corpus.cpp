@@ -8,6 +8,7 @@
 
 #include "einsum/check.h"
 #include "einsum/reference.h"
+#include "einsum/text/parse.h"
 #include "engine/compile.h"
 #include "engine/scalars.h"
 
@@ -20,8 +21,17 @@ namespace {
 Environment environment_of(const Document& document, const Dims& dims) {
   Environment environment{dims, {}};
   const std::vector<DType> any_dtype(all_dtypes.begin(), all_dtypes.end());
+  std::set<std::string> complex;
+  std::vector<Diagnostic> errors;
+  for (const build::Statement& statement : parse(document.source, errors).statements) {
+    const auto* const inputs = std::get_if<build::Inputs>(&statement.what);
+    for (std::size_t i = 0; inputs != nullptr && i < inputs->inputs.size(); ++i) {
+      if (inputs->inputs[i].is_complex) complex.insert(inputs->inputs[i].name.text);
+    }
+  }
   for (const auto& [name, literal] : document.inputs) {
     environment.inputs[name] = {literal_shape(literal), "numbers", any_dtype, "#! in " + name};
+    environment.inputs[name].is_complex = complex.count(name) != 0;
   }
   return environment;
 }

@@ -43,7 +43,9 @@ struct Said {
     return fmt::format("binary {}", static_cast<int>(binary.function));
   }
   std::string operator()(const build::Where&) const { return "where"; }
-  std::string operator()(const build::Cast& cast) const { return fmt::format("cast {}", name_of(cast.type)); }
+  std::string operator()(const build::Cast& cast) const {
+    return fmt::format("cast {}", cast.is_complex ? name_of_complex(cast.type) : name_of(cast.type));
+  }
   std::string operator()(const build::Reduce& reduce) const {
     return fmt::format("{} {}", name_of(reduce.reducer), text_of(reduce.labels));
   }
@@ -57,6 +59,7 @@ struct Said {
   std::string operator()(const build::OpaqueCall& call) const {
     return fmt::format("{} {}", name_of(call.result), text_of(call.matrix));
   }
+  std::string operator()(const build::ComplexCall& call) const { return std::string(name_of(call.function)); }
   std::string operator()(const build::MacroCall& call) const {
     return fmt::format("{} {}of {}", call.macro.text, text_of(call.labels), call.arguments);
   }

@@ -1,10 +1,12 @@
 #include "tensor/npy.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "tensor/bytes.h"
 #include "tensor/compose.h"
 
 namespace einrel {
@@ -47,6 +49,30 @@ TEST(ReadNpy, BFloat16HasThreeSpellings) {
     const std::string bytes = npy_header_bytes(npy_dictionary(descr, "(1,)")) + number(0x3F80, 2);
     EXPECT_EQ(values_of(read(parse_npy(in_memory(bytes)))), std::vector<double>{1}) << descr;
   }
+}
+
+TEST(ReadNpy, ComplexNumbersArePairsInALastDimension) {
+  // 1 + 2i, -2 + 0.5i in both byte orders, as rows and as columns: there elements lie otherwise, parts do not.
+  const std::vector<double> v{1, 2, -2, 0.5, 3, 0, 0, -1};
+  for (const std::endian order : {std::endian::little, std::endian::big}) {
+    std::string bytes;
+    for (const double value : v) append_number(bytes, static_cast<float>(value), order);
+    for (const std::string type : {"c8", "F", "complex64"}) {
+      const bool has_mark = type != "complex64";
+      if (!has_mark && order == std::endian::big) continue;
+      const std::string descr = (!has_mark ? "" : order == std::endian::big ? ">" : "<") + type;
+      const StoredTensor rows = parse_npy(in_memory(npy_header_bytes(npy_dictionary(descr, "(2, 2)")) + bytes));
+      EXPECT_TRUE(rows.is_complex);
+      EXPECT_EQ(type_name(rows), "c64");
+      EXPECT_EQ(rows.shape, make_shape({2, 2, 2}));
+      EXPECT_EQ(values_of(read(rows)), v) << descr;
+      const StoredTensor columns =
+          parse_npy(in_memory(npy_header_bytes(npy_dictionary(descr, "(2, 2)", true)) + bytes));
+      EXPECT_EQ(values_of(read(columns)), (std::vector<double>{1, 2, 3, 0, -2, 0.5, 0, -1})) << descr;
+    }
+  }
+  EXPECT_THAT(npy_complaint(npy_header_bytes(npy_dictionary("<c16", "(2,)")) + std::string(31, '\0')),
+              testing::HasSubstr("takes 32 bytes, but 31 are there"));
 }
 
 // What numpy.dtype(descr) makes of these on a little-endian machine.
@@ -122,7 +148,7 @@ TEST(ReadNpy, ABrokenDictionaryIsNamedAndPlaced) {
 }
 
 TEST(ReadNpy, ATypeThatIsNotOursIsNamed) {
-  for (const char* descr : {"<u8", "<c8", "<f16", "<U2", "|O", "<M8[s]", "|S3", "?f4", "f5", "4", "<", "<float32",
+  for (const char* descr : {"<u8", "<c4", "<f16", "<U2", "|O", "<M8[s]", "|S3", "?f4", "f5", "4", "<", "<float32",
                             "=V2", ">V2", "<V4", ""}) {
     EXPECT_NE(npy_complaint_about(npy_dictionary(descr, "(3,)")).find("elements of type '" + std::string(descr) + "'"),
               std::string::npos)
@@ -171,6 +197,13 @@ TEST(WriteNpy, NamesTheTypesAsNumPyDoes) {
   for (std::size_t i = 0; i < all_dtypes.size(); ++i) {
     EXPECT_NE(npy_header(all_dtypes.at(i), {}).find("'descr': '" + descrs[i] + "'"), std::string::npos);
   }
+}
+
+TEST(WriteNpy, NamesComplexNumbersAsNumPyDoes) {
+  EXPECT_THAT(npy_header(DType::f32, make_shape({3, 2}), true),
+              testing::HasSubstr("{'descr': '<c8', 'fortran_order': False, 'shape': (3,), }"));
+  EXPECT_THAT(npy_header(DType::f64, make_shape({2}), true),
+              testing::HasSubstr("{'descr': '<c16', 'fortran_order': False, 'shape': (), }"));
 }
 
 TEST(WriteNpy, DataStartAtAMultipleOf64HoweverLongTheShape) {

@@ -42,6 +42,7 @@ struct FormulaTypes::OfPart {
   Type operator()(const Random&) const { return {std::nullopt, false}; }
   Type operator()(const InRange&) const { return {DType::i64}; }
   Type operator()(const OpaqueCall&) const { return arguments[0]; }
+  Type operator()(const ComplexCall&) const { throw Bug("complex numbers have left the program"); }
   Type operator()(const MacroCall&) const { throw Bug("macros have been expanded"); }
 };
 

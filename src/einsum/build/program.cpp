@@ -21,6 +21,7 @@ std::size_t arity(const Node& node) {
     std::size_t operator()(const Random& random) const { return random.stream ? 3 : 1; }
     std::size_t operator()(const InRange&) const { return 2; }
     std::size_t operator()(const OpaqueCall&) const { return 1; }
+    std::size_t operator()(const ComplexCall& call) const { return call.function == ComplexFunction::complex ? 2 : 1; }
     std::size_t operator()(const MacroCall& call) const { return call.arguments; }
   };
   return std::visit(Visitor{}, node.op);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/source.h"
+#include "einsum/complex_function.h"
 #include "einsum/functions.h"
 #include "tensor/dtype.h"
 
@@ -60,6 +61,7 @@ struct Binary {
 struct Where {};
 struct Cast {
   DType type{};
+  bool is_complex = false;  ///< to complex numbers with parts of that type
 };
 /// sum[j] body
 struct Reduce {
@@ -96,8 +98,13 @@ struct OpaqueCall {
   std::vector<Name> matrix;
 };
 
-using Operation =
-    std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, Random, InRange, OpaqueCall, MacroCall>;
+/// conj(Z[i]), complex(a, b)
+struct ComplexCall {
+  ComplexFunction function{};
+};
+
+using Operation = std::variant<Number, NameUse, Access, Unary, Binary, Where, Cast, Reduce, Random, InRange, OpaqueCall,
+                               ComplexCall, MacroCall>;
 
 struct Node {
   Span span;  ///< the whole subexpression as written; for a node out of a macro, the call
@@ -138,6 +145,7 @@ struct InputDecl {
   Name name;
   std::vector<Name> labels;
   DType dtype = DType::f32;
+  bool is_complex = false;  ///< of complex numbers with parts of that type
 };
 struct Inputs {
   std::vector<InputDecl> inputs;

@@ -40,7 +40,7 @@ class Factors {
     Formula onto = build::reduce(Reducer::sum, {q_}, product(at(q, row_, q_), at(s, q_, p_)));
     if (!to_q.empty()) onto = sum(at(to_q, row_, p_), onto);
     const std::string t = define("t", row_, p_, onto);
-    const Formula flow = build::reduce(Reducer::sum, {p_}, product(at(t, row_, p_), inverse_at(r)));
+    Formula flow = build::reduce(Reducer::sum, {p_}, product(at(t, row_, p_), inverse_at(r)));
     if (is_q || !is_wide_) return flow;
     return sum(flow, build::reduce(Reducer::sum, {p_}, second(product(at(q, row_, p_), at(flow_.seed, p_, column_)))));
   }

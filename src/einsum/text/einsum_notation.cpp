@@ -283,6 +283,18 @@ std::string operand_name(std::size_t position, std::size_t count) {
   return fmt::format("x{}", position + 1);
 }
 
+namespace {
+
+/// The operands with the dimensions that subscripts name: not that of the parts of complex numbers.
+std::vector<BoundInput> without_parts(std::vector<BoundInput> operands) {
+  for (BoundInput& operand : operands) {
+    if (operand.is_complex) operand.shape.pop_back();
+  }
+  return operands;
+}
+
+}  // namespace
+
 SourceText einsum_source(const EinsumRequest& request) {
   return request.join ? SourceText("<join>", *request.join) : SourceText("<subscripts>", request.subscripts);
 }
@@ -292,7 +304,8 @@ void check_reduction(const EinsumRequest& request) { choose_reducer(request, fal
 build::Definition einsum_definition(const EinsumRequest& request) {
   const std::size_t count = request.operands.size();
   const SourceText source("<subscripts>", request.subscripts);
-  const Subscripts subscripts(source, request.operands);
+  const std::vector<BoundInput> operands = without_parts(request.operands);
+  const Subscripts subscripts(source, operands);
   const SourceText shown = einsum_source(request);
   const bool logical =
       !request.join && std::all_of(request.operands.begin(), request.operands.end(), [](const BoundInput& operand) {
@@ -318,11 +331,11 @@ EinGraph einsum_graph(const EinsumRequest& request) {
   build::Program program;
   Environment environment;
   build::Inputs inputs;
+  const std::vector<BoundInput> seen = without_parts(request.operands);
   for (std::size_t i = 0; i < count; ++i) {
     const std::string name = operand_name(i, count);
-    build::InputDecl input{{name, {}}, {}, request.operands[i].readable_as.front()};
-    for (std::size_t d = 0; d < request.operands[i].shape.size(); ++d)
-      input.labels.push_back({fmt::format("{}_{}", name, d), {}});
+    build::InputDecl input{{name, {}}, {}, seen[i].readable_as.front(), seen[i].is_complex};
+    for (std::size_t d = 0; d < seen[i].shape.size(); ++d) input.labels.push_back({fmt::format("{}_{}", name, d), {}});
     inputs.inputs.push_back(std::move(input));
     environment.inputs[name] = request.operands[i];
   }

@@ -253,7 +253,8 @@ std::vector<Token> tokenize(const SourceText& source, std::vector<Diagnostic>& e
 bool is_reserved(std::string_view word) {
   const auto among = [&](const auto& words) { return std::find(words.begin(), words.end(), word) != words.end(); };
   return among(statement_words) || among(other_words) || unary_named(word) || binary_named(word) ||
-         reducer_named(word) || opaque_named(word) || random_named(word) || random_at_named(word) || dtype_named(word);
+         reducer_named(word) || opaque_named(word) || random_named(word) || random_at_named(word) ||
+         dtype_named(word) || complex_named(word) || parts_of_type_named(word);
 }
 
 }  // namespace einrel

@@ -39,16 +39,19 @@ std::vector<build::Name> parse_labels(Cursor& cursor) {
   return labels;
 }
 
-DType parse_dtype(Cursor& cursor) {
+/// With whether it is a complex type, of which the type is that of the parts.
+std::pair<DType, bool> parse_dtype(Cursor& cursor) {
   const build::Name name = cursor.expect_name("a dtype");
-  if (const auto dtype = dtype_named(name.text)) return *dtype;
+  if (const auto dtype = dtype_named(name.text)) return {*dtype, false};
+  if (const auto parts = parts_of_type_named(name.text)) return {*parts, true};
   std::vector<std::string> known;
   for (const DType dtype : all_dtypes) known.emplace_back(name_of(dtype));
+  for (const DType parts : {DType::f32, DType::f64}) known.emplace_back(name_of_complex(parts));
   std::string help = other_notations::help_for_dtype(name.text);
   if (help.empty()) help = did_you_mean(name.text, known);
   if (help.empty()) help = fmt::format("the dtypes are {}", fmt::join(known, ", "));
   cursor.report({fmt::format("unknown dtype '{}'", name.text), {name.span}, std::move(help)});
-  return DType::f32;
+  return {DType::f32, false};
 }
 
 /// X[b,f], W[f,h] : f32, I[b] : i64; a dtype holds for all names before it that have none yet.
@@ -61,8 +64,11 @@ build::Inputs parse_inputs(Cursor& cursor) {
     input.labels = parse_labels(cursor);
     inputs.inputs.push_back(std::move(input));
     if (cursor.accept(":")) {
-      const DType dtype = parse_dtype(cursor);
-      for (; untyped < inputs.inputs.size(); ++untyped) inputs.inputs[untyped].dtype = dtype;
+      const auto [dtype, is_complex] = parse_dtype(cursor);
+      for (; untyped < inputs.inputs.size(); ++untyped) {
+        inputs.inputs[untyped].dtype = dtype;
+        inputs.inputs[untyped].is_complex = is_complex;
+      }
     }
   } while (cursor.accept(","));
   return inputs;

@@ -254,28 +254,28 @@ class ExprParser {
 
   void call(const Token& token) {
     const std::size_t count = arguments();
+    const auto emit_of = [&](std::size_t wanted, build::Operation op) {
+      check_count(token, count, wanted);
+      emit(token.span.begin, std::move(op));
+    };
     if (token.text == "where") {
-      check_count(token, count, 3);
-      emit(token.span.begin, build::Where{});
+      emit_of(3, build::Where{});
     } else if (const auto unary = unary_named(token.text)) {
-      check_count(token, count, 1);
-      emit(token.span.begin, build::Unary{*unary});
+      emit_of(1, build::Unary{*unary});
     } else if (const auto binary = binary_named(token.text)) {
-      check_count(token, count, 2);
-      emit(token.span.begin, build::Binary{*binary});
+      emit_of(2, build::Binary{*binary});
     } else if (const auto random = random_named(token.text)) {
-      check_count(token, count, 1);
-      emit(token.span.begin, build::Random{*random, std::nullopt});
+      emit_of(1, build::Random{*random, std::nullopt});
     } else if (const auto random_at = random_at_named(token.text)) {
       check_count(token, count, 4);
-      const std::uint32_t stream = take_stream(token);
-      emit(token.span.begin, build::Random{*random_at, stream});
+      emit(token.span.begin, build::Random{*random_at, take_stream(token)});
     } else if (token.text == "in_range_at") {
       check_count(token, count, 4);
       emit(token.span.begin, take_range(token));
-    } else if (const auto dtype = dtype_named(token.text)) {
-      check_count(token, count, 1);
-      emit(token.span.begin, build::Cast{*dtype});
+    } else if (const auto dtype = dtype_named(token.text), parts = parts_of_type_named(token.text); dtype || parts) {
+      emit_of(1, build::Cast{parts.value_or(dtype.value_or(DType::f32)), parts.has_value()});
+    } else if (const auto complex = complex_named(token.text)) {
+      emit_of(*complex == ComplexFunction::complex ? 2 : 1, build::ComplexCall{*complex});
     } else if (is_reserved(token.text)) {
       reserved(token);
     } else {

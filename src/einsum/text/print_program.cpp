@@ -55,7 +55,7 @@ class ProgramPrinter {
     list(inputs.inputs, ", ", [&](build::InputDecl& input) {
       print(input.name);
       labels(input.labels);
-      text_ += fmt::format(" : {}", name_of(input.dtype));
+      text_ += fmt::format(" : {}", input.is_complex ? name_of_complex(input.dtype) : name_of(input.dtype));
     });
   }
   void print(build::Scalars& scalars) {
@@ -236,8 +236,11 @@ class ProgramPrinter {
   std::vector<Rest> parts_of(const build::Where&, const Arguments& arguments, const build::Expr&) {
     return call("where", arguments);
   }
+  std::vector<Rest> parts_of(const build::ComplexCall& complex, const Arguments& arguments, const build::Expr&) {
+    return call(std::string(name_of(complex.function)), arguments);
+  }
   std::vector<Rest> parts_of(const build::Cast& cast, const Arguments& arguments, const build::Expr&) {
-    return call(std::string(name_of(cast.type)), arguments);
+    return call(std::string(cast.is_complex ? name_of_complex(cast.type) : name_of(cast.type)), arguments);
   }
   /// A reduction takes the whole product behind it; a sign in front of that would be read as well, but is hard to see.
   std::vector<Rest> parts_of(build::Reduce& reduce, const Arguments& arguments, const build::Expr& expr) {

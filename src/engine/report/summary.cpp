@@ -13,6 +13,7 @@
 #include <type_traits>
 
 #include "base/text.h"
+#include "einsum/complex_function.h"
 #include "kernel/cpu/blocks/row_folds.h"
 #include "tensor/convert.h"
 #include "tensor/rows.h"
@@ -122,6 +123,13 @@ std::string summary_line(const std::string& name, DType dtype, const Shape& shap
   if (shape.empty()) return fmt::format("{}  {}  {}", name, name_of(dtype), scalar_text(dtype, summary));
   return fmt::format("{}  {} {}  min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of(dtype),
                      to_string(shape), unsigned_nan(summary.min), unsigned_nan(summary.max), unsigned_nan(summary.mean),
+                     unsigned_nan(summary.sum));
+}
+
+std::string complex_summary_line(const std::string& name, DType parts, const Shape& shape, const Summary& summary) {
+  const Shape own(shape.begin(), shape.end() - 1);
+  return fmt::format("{}  {} {}  parts min {:.6g}  max {:.6g}  mean {:.6g}  sum {:.9g}", name, name_of_complex(parts),
+                     to_string(own), unsigned_nan(summary.min), unsigned_nan(summary.max), unsigned_nan(summary.mean),
                      unsigned_nan(summary.sum));
 }
 

@@ -26,6 +26,9 @@ std::string scalar_text(DType dtype, const Summary& scalar);
 /// "Z  f32 (2, 3)  min -1  max 2  mean 0.5  sum 3"; of a scalar "loss  f32  0.5".
 std::string summary_line(const std::string& name, DType dtype, const Shape& shape, const Summary& summary);
 
+/// The same of complex numbers, of whose parts the summary is: "Z  c64 (2, 3)  parts min -1  max 2  mean 0.5  sum 3".
+std::string complex_summary_line(const std::string& name, DType parts, const Shape& shape, const Summary& summary);
+
 /// "2 runs: 912 ms, 310 ms": how long each took.
 std::string runs_line(const std::vector<double>& seconds);
 /// "100 steps: 310 ms, 3.1 ms each (median)": how long they took together, and one of them.

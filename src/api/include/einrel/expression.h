@@ -271,6 +271,15 @@ Expression where(const Expression& condition, const Expression& a, const Express
 Expression pad(const Expression& element, const Expression& value);
 /// @}
 
+/// @name Complex numbers
+/// Of variables of type c64 and c128, and of what is computed of them with + - * / == != sum mean abs exp sq where.
+/// @{
+Expression complex(const Expression& re, const Expression& im);  ///< re + im i, of two real formulas
+Expression conj(const Expression& z);                            ///< the complex conjugate
+Expression real(const Expression& z);                            ///< the real part
+Expression imag(const Expression& z);                            ///< the imaginary part
+/// @}
+
 /// @name Reductions
 /// Over all values of some labels. Every label of a formula that the variable being defined has not got must be
 /// reduced.

@@ -2,6 +2,7 @@
 /// Tensors: what programs take and give.
 #pragma once
 
+#include <complex>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -18,13 +19,15 @@ namespace einrel::api {
 
 /// The type of a tensor's elements. bf16 and f16 are stored so and computed in f32.
 enum class DType : std::uint8_t {
-  f32,     ///< float
-  f64,     ///< double
-  bf16,    ///< BFloat16, the upper half of an f32
-  f16,     ///< Float16, IEEE binary16
-  i32,     ///< std::int32_t
-  i64,     ///< std::int64_t
-  boolean  ///< bool, called "bool" in the language
+  f32,      ///< float
+  f64,      ///< double
+  bf16,     ///< BFloat16, the upper half of an f32
+  f16,      ///< Float16, IEEE binary16
+  i32,      ///< std::int32_t
+  i64,      ///< std::int64_t
+  boolean,  ///< bool, called "bool" in the language
+  c64,      ///< std::complex<float>
+  c128      ///< std::complex<double>
 };
 
 /// The name of a type in the language: "f32", ..., "bool".
@@ -52,7 +55,8 @@ BFloat16 to_bfloat16(float value);
 /// The C++ types of elements, one for each DType.
 template <class T>
 concept Element = std::same_as<T, float> || std::same_as<T, double> || std::same_as<T, BFloat16> ||
-    std::same_as<T, Float16> || std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t> || std::same_as<T, bool>;
+    std::same_as<T, Float16> || std::same_as<T, std::int32_t> || std::same_as<T, std::int64_t> ||
+    std::same_as<T, bool> || std::same_as<T, std::complex<float>> || std::same_as<T, std::complex<double>>;
 
 /// The DType whose elements are of type T.
 template <Element T>
@@ -64,6 +68,8 @@ constexpr DType dtype_of() {
   if constexpr (std::same_as<T, std::int32_t>) return DType::i32;
   if constexpr (std::same_as<T, std::int64_t>) return DType::i64;
   if constexpr (std::same_as<T, bool>) return DType::boolean;
+  if constexpr (std::same_as<T, std::complex<float>>) return DType::c64;
+  if constexpr (std::same_as<T, std::complex<double>>) return DType::c128;
 }
 
 /// Elements one after the other in memory: a std::vector, std::array, std::span, ... of an Element.

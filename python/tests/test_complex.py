@@ -1,0 +1,140 @@
+"""Complex arrays, beside NumPy's and, for gradients, beside differences."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import einrel as er
+
+NDArray = np.ndarray[Any, np.dtype[Any]]
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: str) -> NDArray:
+    values = rng.standard_normal((2, *shape))
+    whole = values[0] + 1j * values[1] if np.dtype(dtype).kind == "c" else 4 * values[0]
+    return whole.astype(dtype)
+
+
+# Functions of two arrays, some of which are real.
+FUNCTIONS: Final[dict[str, Callable[[Any, Any, Any], Any]]] = {
+    "add": lambda np, x, y: x + y,
+    "subtract": lambda np, x, y: x - y,
+    "multiply": lambda np, x, y: x * y,
+    "divide": lambda np, x, y: x / y,
+    "matmul": lambda np, x, y: x @ y,
+    "einsum": lambda np, x, y: np.einsum("ij,jk,ki->i", x, y, np.conj(x)),
+    "outer": lambda np, x, y: np.einsum("ij,kl->ijkl", x, y),
+    "conj": lambda np, x, y: np.conj(x) - y,
+    "real": lambda np, x, y: np.real(x) * np.imag(y),
+    "abs": lambda np, x, y: np.abs(x) + abs(x @ y),
+    "exp": lambda np, x, y: np.exp(x / 4),
+    "square": lambda np, x, y: np.square(x) + 1j,
+    "sum": lambda np, x, y: np.sum(x * y, axis=1),
+    "mean": lambda np, x, y: np.mean(x, axis=0) - np.mean(y),
+    "where": lambda np, x, y: np.where(np.abs(x) > 1, x, y),
+    "equal": lambda np, x, y: (x == np.conj(x)) | (y != y),
+    "numbers": lambda np, x, y: (2 - 1j) * x + 3 - x / 1j,
+    "tensordot": lambda np, x, y: np.tensordot(x, y, axes=1),
+    "concatenate": lambda np, x, y: (np.concat if np is er else np.concatenate)([x, y], axis=1)[::2, 1:],
+    "transpose": lambda np, x, y: x.T.reshape((1, 9)) * y.reshape((9, 1)),
+    "take": lambda np, x, y: np.take(x, np.asarray([2, 0]), axis=1),
+}  # fmt: skip
+
+TYPES: Final = st.sampled_from(["complex64", "complex128", "float32", "float64", "int32", "bool"])
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(FUNCTIONS)), TYPES, TYPES, st.integers(0, 1000))
+def test_functions_give_what_numpys_give(name: str, first: str, second: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = numbers(rng, (3, 3), first), numbers(rng, (3, 3), second)
+    if x.dtype.kind == "b" or "c" not in x.dtype.kind + y.dtype.kind:
+        x = x + 0j
+    function = FUNCTIONS[name]
+    if name == "subtract" and "b" in x.dtype.kind + y.dtype.kind:
+        return
+    wanted = np.asarray(function(np, x, y))
+    result = function(er, er.asarray(x), er.asarray(y))
+    assert (result.dtype, result.shape) == (wanted.dtype, wanted.shape)
+    narrow = "complex64" in (first, second) or "float32" in (first, second)
+    np.testing.assert_allclose(
+        np.asarray(result), wanted, rtol=3e-5 if narrow else 1e-12, atol=3e-5 if narrow else 1e-12
+    )
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_arrays_come_and_go_without_a_copy(dtype: str) -> None:
+    x = numbers(np.random.default_rng(1), (4, 5), dtype)
+    a = er.asarray(x)
+    assert (a.dtype, a.shape) == (x.dtype, x.shape)
+    assert np.shares_memory(np.asarray(a), x)
+    np.testing.assert_array_equal(np.asarray(er.asarray(x.T)), x.T)
+    assert complex(er.sum(a)) == pytest.approx(complex(x.sum()), rel=1e-5)
+
+
+def test_a_program_takes_and_gives_them() -> None:
+    program = er.program(
+        "input Z[i,j], W[j,k] : c64\nC[i,k] = sum[j] Z[i,j] * conj(W[j,k])\nsize[i] = sum[k] abs(C[i,k])\n"
+        "output C, size\n"
+    )
+    rng = np.random.default_rng(2)
+    z, w = numbers(rng, (3, 4), "complex64"), numbers(rng, (4, 2), "complex64")
+    out = program.run(Z=z, W=w)
+    assert np.asarray(out["C"]).dtype == np.complex64
+    np.testing.assert_allclose(np.asarray(out["C"]), z @ w.conj(), rtol=1e-4)
+    np.testing.assert_allclose(np.asarray(out["size"]), np.abs(z @ w.conj()).sum(1), rtol=1e-4)
+    with pytest.raises(er.ProgramError, match="declared c64"):
+        program.run(Z=z.real.copy(), W=w)
+
+
+def test_files_hold_them(tmp_path: Path) -> None:
+    x = numbers(np.random.default_rng(3), (3, 4), "complex128")
+    np.save(tmp_path / "x.npy", x)
+    np.save(tmp_path / "turned.npy", np.asfortranarray(x))
+    np.save(tmp_path / "big.npy", x.astype(">c8"))
+    for name in ("x.npy", "turned.npy", "big.npy"):
+        np.testing.assert_array_equal(np.asarray(er.from_file(str(tmp_path / name))), np.load(tmp_path / name))
+
+
+def test_gradients_are_pytorchs() -> None:
+    rng = np.random.default_rng(4)
+    z, w = numbers(rng, (3,), "complex128"), numbers(rng, (3,), "complex128")
+
+    def loss(z: Any) -> Any:
+        return er.sum(er.abs(z * w) ** 2) + er.sum(er.real(er.exp(z) * w))
+
+    a = er.asarray(z)
+    gradient = np.asarray(er.grad(loss(a), a))
+    step = 1e-6
+    for i in range(3):
+        for unit in (1, 1j):
+            there, back = z.copy(), z.copy()
+            there[i] += step * unit
+            back[i] -= step * unit
+            slope = (float(loss(er.asarray(there))) - float(loss(er.asarray(back)))) / (2 * step)
+            part = gradient[i].real if unit == 1 else gradient[i].imag
+            assert part == pytest.approx(slope, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("refused", "words"),
+    [
+        (lambda z: er.max(z), "no max of complex"),
+        (lambda z: z < 1, "'<' has no meaning of complex"),
+        (lambda z: er.tanh(z), "no tanh of complex"),
+        (lambda z: er.linalg.inv(z), "no inverse of complex"),
+        (lambda z: er.astype(z, "float32"), "no f32 of complex"),
+    ],
+)
+def test_what_has_no_meaning_says_so(refused: Callable[[Any], Any], words: str) -> None:
+    with pytest.raises(er.ProgramError, match=words):
+        np.asarray(refused(er.asarray(np.eye(2, dtype="complex64"))))
+    with pytest.raises(NotImplementedError, match="complex"):
+        er.var(er.asarray([1j, 2]))
