@@ -33,7 +33,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   add_compile_options(-Wno-restrict)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  # Loops are said to have independent iterations (vector_clones.h); clang takes that for a wish to vectorise all of them.
+  # Loops are said to have independent iterations (vector_loops.h); clang takes that for a wish to vectorise all of them.
   add_compile_options(-Wno-pass-failed)
 endif()
 if(CMAKE_UNITY_BUILD)

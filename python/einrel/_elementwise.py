@@ -229,7 +229,7 @@ def _acosh(x: Formula) -> Formula:
 def _hypot(x: Formula, y: Formula) -> Formula:
     large = call("maximum", _magnitude(x), _magnitude(y))
     scale = call("stop_gradient", where(large == 0, 1, large))  # the result is the same for any
-    size = scale * call("sqrt", call("square", x / scale) + call("square", y / scale))
+    size = scale * call("sqrt", call("sq", x / scale) + call("sq", y / scale))
     is_infinite = call("maximum", _magnitude(x) == math.inf, _magnitude(y) == math.inf)
     return where(is_infinite, math.inf, size)
 

@@ -13,11 +13,6 @@ using api::Expression;
 using api::Labels;
 using Arguments = std::vector<Expression>;
 
-template <Expression (*function)(const Expression&)>
-Expression unary(const Labels&, const Arguments& x) {
-  return function(x[0]);
-}
-
 template <Expression (*function)(const Expression&, const Expression&)>
 Expression binary(const Labels&, const Arguments& x) {
   return function(x[0], x[1]);
@@ -42,8 +37,8 @@ Expression negative(const Labels&, const Arguments& x) { return -x[0]; }
 
 Expression where(const Labels&, const Arguments& x) { return api::where(x[0], x[1], x[2]); }
 
-const std::vector<Function>& functions() {
-  static const std::vector<Function> all{
+std::vector<Function> all_functions() {
+  std::vector<Function> all{
       {"add", 2, false, operation<std::plus<>>},
       {"subtract", 2, false, operation<std::minus<>>},
       {"multiply", 2, false, operation<std::multiplies<>>},
@@ -60,39 +55,10 @@ const std::vector<Function>& functions() {
       {"pad", 2, false, binary<api::pad>},
       {"where", 3, false, where},
       {"negative", 1, false, negative},
-      {"abs", 1, false, unary<api::abs>},
-      {"exp", 1, false, unary<api::exp>},
-      {"log", 1, false, unary<api::log>},
-      {"log1p", 1, false, unary<api::log1p>},
-      {"expm1", 1, false, unary<api::expm1>},
-      {"sqrt", 1, false, unary<api::sqrt>},
-      {"rsqrt", 1, false, unary<api::rsqrt>},
-      {"square", 1, false, unary<api::sq>},
-      {"tanh", 1, false, unary<api::tanh>},
-      {"sigmoid", 1, false, unary<api::sigmoid>},
-      {"relu", 1, false, unary<api::relu>},
-      {"step", 1, false, unary<api::step>},
-      {"gelu", 1, false, unary<api::gelu>},
-      {"silu", 1, false, unary<api::silu>},
-      {"erf", 1, false, unary<api::erf>},
-      {"sin", 1, false, unary<api::sin>},
-      {"cos", 1, false, unary<api::cos>},
-      {"floor", 1, false, unary<api::floor>},
-      {"stop_gradient", 1, false, unary<api::stop_gradient>},
       {"complex", 2, false, binary<api::complex>},
       {"conj", 1, false, unary<api::conj>},
       {"real", 1, false, unary<api::real>},
       {"imag", 1, false, unary<api::imag>},
-      {"sum", 1, true, over<api::sum>},
-      {"prod", 1, true, over<api::prod>},
-      {"max", 1, true, over<api::max>},
-      {"min", 1, true, over<api::min>},
-      {"mean", 1, true, over<api::mean>},
-      {"any", 1, true, over<api::any>},
-      {"all", 1, true, over<api::all>},
-      {"argmax", 1, true, over<api::argmax>},
-      {"argmin", 1, true, over<api::argmin>},
-      {"logsumexp", 1, true, over<api::logsumexp>},
       {"softmax", 1, true, over<api::softmax>},
       {"log_softmax", 1, true, over<api::logsoftmax>},
       {"inv", 1, true, over<api::inverse>},
@@ -101,6 +67,17 @@ const std::vector<Function>& functions() {
       {"layer_norm", 2, true, over_two<api::layernorm>},
       {"rms_norm", 2, true, over_two<api::rmsnorm>},
   };
+  for (const api::NamedFunction& function : api::named_functions())
+    all.push_back(
+        {function.name, 1, false, [call = function.call](const Labels&, const Arguments& x) { return call(x[0]); }});
+  for (const api::NamedReduction& reduction : api::named_reductions())
+    all.push_back({reduction.name, 1, true,
+                   [call = reduction.call](const Labels& labels, const Arguments& x) { return call(labels, x[0]); }});
+  return all;
+}
+
+const std::vector<Function>& functions() {
+  static const std::vector<Function> all = all_functions();
   return all;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,7 +16,7 @@ struct Function {
   std::string name;
   std::size_t arity;  ///< arguments
   bool has_labels;
-  api::Expression (*call)(const api::Labels& labels, const std::vector<api::Expression>& arguments);
+  std::function<api::Expression(const api::Labels& labels, const std::vector<api::Expression>& arguments)> call;
 };
 
 /// All functions of the language, and its operators as "add", "less", ... Throws UserError for a name that is none.

@@ -86,6 +86,17 @@ Expression call(const std::string& macro, const Labels& labels, std::initializer
   return made(build::call(macro, names_of(labels), std::move(formulas)), arguments, labels);
 }
 
+/// Linear algebra.
+Expression call(OpaqueResult result, const Labels& matrix, const Expression& x) {
+  const std::size_t count = matrix_labels(result.function);
+  if (matrix.size() != count) {
+    throw UserError(fmt::format(
+        "{0} takes the labels of rows and columns{1}, {2} of them, not {3}: {0}({{i, j{4}}}, a(i, j))", name_of(result),
+        count == 2 ? "" : " and of what is between the factors", count, matrix.size(), count == 2 ? "" : ", k"));
+  }
+  return made(build::call(result, names_of(matrix), formula_of(x)), {x}, matrix);
+}
+
 /// With its sign in front, as it would be written.
 build::Formula number(double value) {
   if (std::isnan(value)) throw UserError("NaN is no number of the language: compute it, as in 0.0 / 0.0");
@@ -361,25 +372,13 @@ Expression operator>=(const Expression& a, const Expression& b) { return apply(B
 Expression operator==(const Expression& a, const Expression& b) { return apply(BinaryFunction::equal, a, b); }
 Expression operator!=(const Expression& a, const Expression& b) { return apply(BinaryFunction::not_equal, a, b); }
 
-Expression abs(const Expression& x) { return apply(UnaryFunction::abs, x); }
-Expression exp(const Expression& x) { return apply(UnaryFunction::exp, x); }
-Expression log(const Expression& x) { return apply(UnaryFunction::log, x); }
-Expression log1p(const Expression& x) { return apply(UnaryFunction::log1p, x); }
-Expression expm1(const Expression& x) { return apply(UnaryFunction::expm1, x); }
-Expression sqrt(const Expression& x) { return apply(UnaryFunction::sqrt, x); }
-Expression rsqrt(const Expression& x) { return apply(UnaryFunction::rsqrt, x); }
-Expression sq(const Expression& x) { return apply(UnaryFunction::sq, x); }
-Expression tanh(const Expression& x) { return apply(UnaryFunction::tanh, x); }
-Expression sigmoid(const Expression& x) { return apply(UnaryFunction::sigmoid, x); }
-Expression relu(const Expression& x) { return apply(UnaryFunction::relu, x); }
-Expression step(const Expression& x) { return apply(UnaryFunction::step, x); }
-Expression gelu(const Expression& x) { return apply(UnaryFunction::gelu, x); }
-Expression silu(const Expression& x) { return apply(UnaryFunction::silu, x); }
-Expression erf(const Expression& x) { return apply(UnaryFunction::erf, x); }
-Expression sin(const Expression& x) { return apply(UnaryFunction::sin, x); }
-Expression cos(const Expression& x) { return apply(UnaryFunction::cos, x); }
-Expression floor(const Expression& x) { return apply(UnaryFunction::floor, x); }
-Expression stop_gradient(const Expression& x) { return apply(UnaryFunction::stop_gradient, x); }
+inline namespace functions {
+
+#define EINREL_SIGN(...)
+#define EINREL_UNARY(id, ...) \
+  Expression id(const Expression& x) { return apply(UnaryFunction::id, x); }
+#include "einsum/functions.def"
+
 Expression uniform(const Expression& seed) {
   return made(build::random(RandomFunction::uniform, formula_of(seed)), {seed});
 }
@@ -413,30 +412,9 @@ Expression pad(const Expression& element, const Expression& value) {
   return made(build::Formula(std::move(padded), formula_of(element).arguments()), {element});
 }
 
-Expression sum(const Labels& over, const Expression& x) { return reduce(Reducer::sum, over, x); }
-Expression prod(const Labels& over, const Expression& x) { return reduce(Reducer::prod, over, x); }
-Expression max(const Labels& over, const Expression& x) { return reduce(Reducer::max, over, x); }
-Expression min(const Labels& over, const Expression& x) { return reduce(Reducer::min, over, x); }
-Expression mean(const Labels& over, const Expression& x) { return reduce(Reducer::mean, over, x); }
-Expression any(const Labels& over, const Expression& x) { return reduce(Reducer::any, over, x); }
-Expression all(const Labels& over, const Expression& x) { return reduce(Reducer::all, over, x); }
-Expression argmax(const Labels& over, const Expression& x) { return reduce(Reducer::argmax, over, x); }
-Expression argmin(const Labels& over, const Expression& x) { return reduce(Reducer::argmin, over, x); }
-Expression logsumexp(const Labels& over, const Expression& x) { return reduce(Reducer::logsumexp, over, x); }
-
-namespace {
-
-Expression call(OpaqueResult result, const Labels& matrix, const Expression& x) {
-  const std::size_t count = matrix_labels(result.function);
-  if (matrix.size() != count) {
-    throw UserError(fmt::format(
-        "{0} takes the labels of rows and columns{1}, {2} of them, not {3}: {0}({{i, j{4}}}, a(i, j))", name_of(result),
-        count == 2 ? "" : " and of what is between the factors", count, matrix.size(), count == 2 ? "" : ", k"));
-  }
-  return made(build::call(result, names_of(matrix), formula_of(x)), {x}, matrix);
-}
-
-}  // namespace
+#define EINREL_REDUCER(id, ...) \
+  Expression id(const Labels& over, const Expression& x) { return reduce(Reducer::id, over, x); }
+#include "einsum/functions.def"
 
 Expression inverse(const Labels& matrix, const Expression& x) { return call({OpaqueFunction::inverse, 0}, matrix, x); }
 Expression qr_q(const Labels& matrix, const Expression& x) { return call({OpaqueFunction::qr, 0}, matrix, x); }
@@ -451,6 +429,23 @@ Expression layernorm(const Labels& over, const Expression& x, const Expression& 
 }
 Expression rmsnorm(const Labels& over, const Expression& x, const Expression& eps) {
   return call("rmsnorm", over, {x, eps});
+}
+
+}  // namespace functions
+
+std::vector<NamedFunction> named_functions() {
+  return {
+#define EINREL_SIGN(...)
+#define EINREL_UNARY(id, ...) {#id, id},
+#include "einsum/functions.def"
+  };
+}
+
+std::vector<NamedReduction> named_reductions() {
+  return {
+#define EINREL_REDUCER(id, ...) {#id, id},
+#include "einsum/functions.def"
+  };
 }
 
 }  // namespace einrel::api

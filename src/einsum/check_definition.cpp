@@ -452,8 +452,7 @@ class DefinitionChecker {
 
   /// The reductions that have no value over nothing say so here.
   bool check_not_empty(const build::Reduce& reduce, std::size_t label, Span span) {
-    const bool needs_one = reduce.reducer == Reducer::max || reduce.reducer == Reducer::min ||
-                           reduce.reducer == Reducer::argmax || reduce.reducer == Reducer::argmin;
+    const bool needs_one = has(reduce.reducer, ReducerTrait::needs_one);
     if (!needs_one || scope_.extent(label) != MaybeExtent(0)) return true;
     state_.error(fmt::format("{}[{}] has no value: the label's extent is 0", name_of(reduce.reducer),
                              display_label(scope_.name(label))),

@@ -5,54 +5,25 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <type_traits>
 
 #include "base/error.h"
 #include "einsum/complex_function.h"
+#include "einsum/whole_number.h"
 
 namespace einrel {
 namespace {
 
 // The rows stand in the order of their enumerations.
 constexpr std::array unary_rows{
-    FunctionInfo{"-", "-x", "the negative of x"},
-    FunctionInfo{"abs", "abs(x)", "the absolute value |x|"},
-    FunctionInfo{"exp", "exp(x)", "e to the power x"},
-    FunctionInfo{"log", "log(x)", "the natural logarithm of x; NaN below 0"},
-    FunctionInfo{"log1p", "log1p(x)", "log(1 + x), accurate near 0"},
-    FunctionInfo{"expm1", "expm1(x)", "exp(x) - 1, accurate near 0"},
-    FunctionInfo{"sqrt", "sqrt(x)", "the square root of x; NaN below 0"},
-    FunctionInfo{"rsqrt", "rsqrt(x)", "1 / sqrt(x)"},
-    FunctionInfo{"sq", "sq(x)", "x * x"},
-    FunctionInfo{"tanh", "tanh(x)", "the hyperbolic tangent of x"},
-    FunctionInfo{"sigmoid", "sigmoid(x)", "1 / (1 + exp(-x))"},
-    FunctionInfo{"relu", "relu(x)", "max(x, 0)"},
-    FunctionInfo{"step", "step(x)", "1 where x > 0, else 0; the derivative of relu"},
-    FunctionInfo{"gelu", "gelu(x)", "x / 2 * (1 + erf(x / sqrt(2)))"},
-    FunctionInfo{"silu", "silu(x)", "x * sigmoid(x)"},
-    FunctionInfo{"erf", "erf(x)", "the error function of x"},
-    FunctionInfo{"sin", "sin(x)", "the sine of x in radians"},
-    FunctionInfo{"cos", "cos(x)", "the cosine of x in radians"},
-    FunctionInfo{"floor", "floor(x)", "the largest integer not above x"},
-    FunctionInfo{"stop_gradient", "stop_gradient(x)", "x, which gradients take for a constant"},
+#define EINREL_UNARY(id, name, usage, meaning, ...) FunctionInfo{name, usage, meaning},
+#include "einsum/functions.def"
 };
-static_assert(unary_rows.size() == static_cast<std::size_t>(UnaryFunction::stop_gradient) + 1);
 
 constexpr std::array binary_rows{
-    FunctionInfo{"+", "a + b", "the sum"},
-    FunctionInfo{"-", "a - b", "the difference"},
-    FunctionInfo{"*", "a * b", "the product"},
-    FunctionInfo{"/", "a / b", "the quotient of floats; cast integers first"},
-    FunctionInfo{"**", "a ** b", "a to the power b"},
-    FunctionInfo{"<", "a < b", "bool: a is less than b"},
-    FunctionInfo{"<=", "a <= b", "bool: a is less than or equal to b"},
-    FunctionInfo{">", "a > b", "bool: a is greater than b"},
-    FunctionInfo{">=", "a >= b", "bool: a is greater than or equal to b"},
-    FunctionInfo{"==", "a == b", "bool: a equals b"},
-    FunctionInfo{"!=", "a != b", "bool: a differs from b"},
-    FunctionInfo{"max", "max(a, b)", "the larger of a and b"},
-    FunctionInfo{"min", "min(a, b)", "the smaller of a and b"},
+#define EINREL_BINARY(id, name, usage, meaning, ...) FunctionInfo{name, usage, meaning},
+#include "einsum/functions.def"
 };
-static_assert(binary_rows.size() == static_cast<std::size_t>(BinaryFunction::minimum) + 1);
 
 constexpr std::array other_rows{
     FunctionInfo{"where", "where(c, a, b)", "a where c is not 0, else b"},
@@ -80,18 +51,28 @@ constexpr std::array random_at_rows{
 static_assert(random_at_rows.size() == random_rows.size());
 
 constexpr std::array reducer_rows{
-    FunctionInfo{"sum", "sum[j] x", "the sum of x over j; 0 over nothing"},
-    FunctionInfo{"prod", "prod[j] x", "the product of x over j; 1 over nothing"},
-    FunctionInfo{"max", "max[j] x", "the largest x over j"},
-    FunctionInfo{"min", "min[j] x", "the smallest x over j"},
-    FunctionInfo{"mean", "mean[j] x", "the sum of x over j divided by the extent of j"},
-    FunctionInfo{"any", "any[j] x", "bool: some x over j is not 0"},
-    FunctionInfo{"all", "all[j] x", "bool: no x over j is 0"},
-    FunctionInfo{"argmax", "argmax[j] x", "i64: the first j at which x is largest"},
-    FunctionInfo{"argmin", "argmin[j] x", "i64: the first j at which x is smallest"},
-    FunctionInfo{"logsumexp", "logsumexp[j] x", "log(sum[j] exp(x)) without overflow"},
+#define EINREL_REDUCER(id, name, usage, meaning, ...) FunctionInfo{name, usage, meaning},
+#include "einsum/functions.def"
 };
-static_assert(reducer_rows.size() == static_cast<std::size_t>(Reducer::logsumexp) + 1);
+
+/// The columns of a reducer that others ask for one at a time.
+struct ReducerRow {
+  ReducedAs result{};
+  ReducerTrait traits{};
+  Kept kept{};
+  double start = 0;
+  PartialResults partial;
+  std::optional<BinaryFunction> continues;
+};
+
+template <class A = double>
+constexpr std::array reducers{
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, start, each, fold, continues, ...) \
+  ReducerRow{ReducedAs::result, ReducerTrait::traits, Kept::kept, start, {Reducer::each, fold}, continues},
+#include "einsum/functions.def"
+};
+
+constexpr const ReducerRow& row_of(Reducer reducer) { return reducers<>[static_cast<std::size_t>(reducer)]; }
 
 constexpr std::array opaque_rows{
     FunctionInfo{"inverse", "inverse[i,j](x)", "the inverse of the matrices x with rows i and columns j; f32 and f64"},
@@ -138,21 +119,52 @@ double silu(double x) {
   return x * sigmoid(x);
 }
 
-std::int64_t wrapped(std::uint64_t bits) { return static_cast<std::int64_t>(bits); }
+constexpr Trait traits_of(UnaryFunction function) {
+  using enum Trait;
+  switch (function) {
+#define EINREL_UNARY(id, name, usage, meaning, traits, ...) \
+  case UnaryFunction::id: {                                 \
+    return traits;                                          \
+  }
+#include "einsum/functions.def"
+  }
+  throw Bug("a unary function outside its enumeration");
+}
 
-/// By squaring: O(log exponent) multiplications modulo 2^64.
-std::int64_t integer_power(std::int64_t base, std::int64_t exponent) {
-  if (exponent < 0) {
-    if (base == -1) return exponent % 2 == 0 ? 1 : -1;
-    return base == 1 ? 1 : 0;
+constexpr bool includes(Trait traits, Trait one) { return (traits | one) == traits; }
+
+// The rows' values of doubles and of whole numbers, which only some functions have.
+
+template <class T>
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
+T value_of(UnaryFunction function, T x) {
+  using std::abs;
+  using std::exp;
+  using std::floor;
+  using std::log;
+  switch (function) {
+#define EINREL_UNARY(id, name, usage, meaning, traits, value, ...)                                                 \
+  case UnaryFunction::id:                                                                                          \
+    if constexpr (std::is_same_v<T, double> || includes(traits_of(UnaryFunction::id), Trait::whole)) return value; \
+    break;
+#include "einsum/functions.def"
   }
-  std::uint64_t result = 1;
-  auto square = static_cast<std::uint64_t>(base);
-  for (auto left = static_cast<std::uint64_t>(exponent); left != 0; left >>= 1U) {
-    if ((left & 1U) != 0) result *= square;
-    square *= square;
+  throw Bug("a function of floats applied to an integer, or none");
+}
+
+double power(double a, double b) { return std::pow(a, b); }
+
+template <class T>
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
+T value_of(BinaryFunction function, T a, T b) {
+  switch (function) {
+#define EINREL_BINARY(id, name, usage, meaning, kind, value)                                                           \
+  case BinaryFunction::id:                                                                                             \
+    if constexpr (std::is_same_v<T, double> || BinaryKind::kind != BinaryKind::quotient) return static_cast<T>(value); \
+    break;
+#include "einsum/functions.def"
   }
-  return wrapped(result);
+  throw Bug("integers have no division");
 }
 
 }  // namespace
@@ -228,112 +240,49 @@ std::string_view name_of(OpaqueResult result) {
   return opaque_rows[static_cast<std::size_t>(found - opaque_results.begin())].name;
 }
 
-std::optional<BinaryFunction> continuation(std::optional<Reducer> reducer) {
-  if (!reducer) return std::nullopt;
-  switch (*reducer) {
-    case Reducer::sum: return BinaryFunction::add;
-    case Reducer::prod: return BinaryFunction::multiply;
-    case Reducer::max:
-    case Reducer::any: return BinaryFunction::maximum;
-    case Reducer::min:
-    case Reducer::all: return BinaryFunction::minimum;
-    default: return std::nullopt;
+bool has(UnaryFunction function, Trait trait) { return includes(traits_of(function), trait); }
+
+BinaryKind kind_of(BinaryFunction function) {
+  switch (function) {
+#define EINREL_BINARY(id, name, usage, meaning, kind, ...) \
+  case BinaryFunction::id: {                               \
+    return BinaryKind::kind;                               \
   }
+#include "einsum/functions.def"
+  }
+  throw Bug("a binary function outside its enumeration");
+}
+
+ReducedAs result_of(Reducer reducer) { return row_of(reducer).result; }
+bool has(Reducer reducer, ReducerTrait trait) { return row_of(reducer).traits == trait; }
+Kept kept_by(Reducer reducer) { return row_of(reducer).kept; }
+PartialResults partial_results(Reducer reducer) { return row_of(reducer).partial; }
+
+double value_of_nothing(Reducer reducer) {
+  invariant(!has(reducer, ReducerTrait::needs_one), "an extreme of nothing");
+  return reducer == Reducer::mean ? std::numeric_limits<double>::quiet_NaN() : row_of(reducer).start;
+}
+
+std::optional<BinaryFunction> continuation(std::optional<Reducer> reducer) {
+  return reducer ? row_of(*reducer).continues : std::nullopt;
 }
 
 DType reduced_type(Reducer reducer, DType operand) {
-  switch (reducer) {
-    case Reducer::sum:
-    case Reducer::prod: return operand == DType::boolean ? DType::i64 : operand;
-    case Reducer::max:
-    case Reducer::min: return operand;
-    case Reducer::mean:
-    case Reducer::logsumexp: return is_float(operand) ? operand : DType::f64;
-    case Reducer::any:
-    case Reducer::all: return DType::boolean;
-    case Reducer::argmax:
-    case Reducer::argmin: return DType::i64;
+  switch (result_of(reducer)) {
+    case ReducedAs::same: return operand;
+    case ReducedAs::counted: return operand == DType::boolean ? DType::i64 : operand;
+    case ReducedAs::floating: return is_float(operand) ? operand : DType::f64;
+    case ReducedAs::truth: return DType::boolean;
+    case ReducedAs::position: return DType::i64;
   }
-  throw Bug("a reducer outside its enumeration");
+  throw Bug("a result outside its enumeration");
 }
 
-double apply(UnaryFunction function, double x) {
-  switch (function) {
-    case UnaryFunction::negate: return -x;
-    case UnaryFunction::abs: return std::abs(x);
-    case UnaryFunction::exp: return std::exp(x);
-    case UnaryFunction::log: return std::log(x);
-    case UnaryFunction::log1p: return std::log1p(x);
-    case UnaryFunction::expm1: return std::expm1(x);
-    case UnaryFunction::sqrt: return std::sqrt(x);
-    case UnaryFunction::rsqrt: return 1 / std::sqrt(x);
-    case UnaryFunction::sq: return x * x;
-    case UnaryFunction::tanh: return std::tanh(x);
-    case UnaryFunction::sigmoid: return sigmoid(x);
-    case UnaryFunction::relu: return apply(BinaryFunction::maximum, x, 0);
-    case UnaryFunction::step: return std::isnan(x) ? x : static_cast<double>(x > 0);
-    case UnaryFunction::gelu: return gelu(x);
-    case UnaryFunction::silu: return silu(x);
-    case UnaryFunction::erf: return std::erf(x);
-    case UnaryFunction::sin: return std::sin(x);
-    case UnaryFunction::cos: return std::cos(x);
-    case UnaryFunction::floor: return std::floor(x);
-    case UnaryFunction::stop_gradient: return x;
-  }
-  throw Bug("a unary function outside its enumeration");
-}
-
-double apply(BinaryFunction function, double a, double b) {
-  switch (function) {
-    case BinaryFunction::add: return a + b;
-    case BinaryFunction::subtract: return a - b;
-    case BinaryFunction::multiply: return a * b;
-    case BinaryFunction::divide: return a / b;
-    case BinaryFunction::power: return std::pow(a, b);
-    case BinaryFunction::less: return static_cast<double>(a < b);
-    case BinaryFunction::less_equal: return static_cast<double>(a <= b);
-    case BinaryFunction::greater: return static_cast<double>(a > b);
-    case BinaryFunction::greater_equal: return static_cast<double>(a >= b);
-    case BinaryFunction::equal: return static_cast<double>(a == b);
-    case BinaryFunction::not_equal: return static_cast<double>(a != b);
-    case BinaryFunction::maximum: return a >= b || std::isnan(a) ? a : b;
-    case BinaryFunction::minimum: return a <= b || std::isnan(a) ? a : b;
-  }
-  throw Bug("a binary function outside its enumeration");
-}
-
-std::int64_t apply(UnaryFunction function, std::int64_t x) {
-  switch (function) {
-    case UnaryFunction::negate: return apply(BinaryFunction::subtract, std::int64_t{0}, x);
-    case UnaryFunction::abs: return x < 0 ? apply(BinaryFunction::subtract, std::int64_t{0}, x) : x;
-    case UnaryFunction::sq: return apply(BinaryFunction::multiply, x, x);
-    case UnaryFunction::relu: return std::max<std::int64_t>(x, 0);
-    case UnaryFunction::step: return static_cast<std::int64_t>(x > 0);
-    case UnaryFunction::floor:
-    case UnaryFunction::stop_gradient: return x;
-    default: throw Bug("a function of floats applied to an integer");
-  }
-}
-
+double apply(UnaryFunction function, double x) { return value_of(function, x); }
+double apply(BinaryFunction function, double a, double b) { return value_of(function, a, b); }
+std::int64_t apply(UnaryFunction function, std::int64_t x) { return value_of(function, WholeNumber(x)).value; }
 std::int64_t apply(BinaryFunction function, std::int64_t a, std::int64_t b) {
-  const auto a_bits = static_cast<std::uint64_t>(a);
-  const auto b_bits = static_cast<std::uint64_t>(b);
-  switch (function) {
-    case BinaryFunction::add: return wrapped(a_bits + b_bits);
-    case BinaryFunction::subtract: return wrapped(a_bits - b_bits);
-    case BinaryFunction::multiply: return wrapped(a_bits * b_bits);
-    case BinaryFunction::divide: throw Bug("integers have no division");
-    case BinaryFunction::power: return integer_power(a, b);
-    case BinaryFunction::less: return static_cast<std::int64_t>(a < b);
-    case BinaryFunction::less_equal: return static_cast<std::int64_t>(a <= b);
-    case BinaryFunction::greater: return static_cast<std::int64_t>(a > b);
-    case BinaryFunction::greater_equal: return static_cast<std::int64_t>(a >= b);
-    case BinaryFunction::equal: return static_cast<std::int64_t>(a == b);
-    case BinaryFunction::not_equal: return static_cast<std::int64_t>(a != b);
-    case BinaryFunction::maximum: return std::max(a, b);
-    case BinaryFunction::minimum: return std::min(a, b);
-  }
-  throw Bug("a binary function outside its enumeration");
+  return value_of(function, WholeNumber(a), WholeNumber(b)).value;
 }
 
 const std::vector<FunctionInfo>& all_functions() {

@@ -13,46 +13,47 @@ namespace einrel {
 // NaN propagates through every function, as in NumPy. Integer arithmetic is modulo 2^64 (i64) or 2^32 (i32).
 
 enum class UnaryFunction : std::uint8_t {
-  negate,
-  abs,
-  exp,
-  log,
-  log1p,
-  expm1,
-  sqrt,
-  rsqrt,
-  sq,
-  tanh,
-  sigmoid,
-  relu,
-  step,
-  gelu,
-  silu,
-  erf,
-  sin,
-  cos,
-  floor,
-  stop_gradient  // in no graph that check() returns: only gradients look at it
+#define EINREL_UNARY(id, ...) id,
+#include "einsum/functions.def"
 };
 
 enum class BinaryFunction : std::uint8_t {
-  add,
-  subtract,
-  multiply,
-  divide,
-  power,
-  less,
-  less_equal,
-  greater,
-  greater_equal,
-  equal,
-  not_equal,
-  maximum,
-  minimum
+#define EINREL_BINARY(id, ...) id,
+#include "einsum/functions.def"
 };
 
+/// What is known of a function of one value, besides the value.
+enum class Trait : std::uint8_t {
+  none = 0,
+  whole = 1,          ///< an integer argument stays an integer: the others compute in a float type
+  stays_in_type = 2,  ///< what comes of an integer is in the range of its type
+  approximated = 4,   ///< over blocks it is computed to some units in the last place, not rounded
+  rises = 8,          ///< a larger argument never has a smaller value
+};
+constexpr Trait operator|(Trait a, Trait b) {
+  return static_cast<Trait>(static_cast<unsigned>(a) | static_cast<unsigned>(b));
+}
+
+enum class BinaryKind : std::uint8_t { arithmetic, quotient, power, comparison, extreme };
+
 /// How a vertex reduces over its aggregated labels (the paper's (+), EinDecomp section 3).
-enum class Reducer : std::uint8_t { sum, prod, max, min, mean, any, all, argmax, argmin, logsumexp };
+enum class Reducer : std::uint8_t {
+#define EINREL_REDUCER(id, ...) id,
+#include "einsum/functions.def"
+};
+
+/// What comes of a reduction of values of some type: `counted` bools give i64, `floating` integers f64.
+enum class ReducedAs : std::uint8_t { same, counted, floating, truth, position };
+
+enum class ReducerTrait : std::uint8_t {
+  none,
+  needs_one,   ///< it has no value over nothing
+  skips_zeros  ///< a value that is 0 changes nothing
+};
+
+/// In what a reduction is kept on the way: in the type of its values, floats in double and integers in int64, in
+/// double, or as 0 and 1.
+enum class Kept : std::uint8_t { as_it_comes, wide, real, truth };
 
 /// Linear algebra on whole matrices that no EinSum expresses.
 enum class OpaqueFunction : std::uint8_t { inverse, qr };
@@ -100,16 +101,29 @@ std::string_view name_of(Reducer reducer);
 std::string_view name_of(OpaqueResult result);
 std::string_view name_of(RandomFunction function);
 
-constexpr bool is_comparison(BinaryFunction f) { return f >= BinaryFunction::less && f <= BinaryFunction::not_equal; }
-
+bool has(UnaryFunction function, Trait trait);
+BinaryKind kind_of(BinaryFunction function);
+inline bool is_comparison(BinaryFunction f) { return kind_of(f) == BinaryKind::comparison; }
 /// True when an integer argument stays an integer: the others compute in a float type.
-constexpr bool keeps_integers(UnaryFunction f) {
-  return f == UnaryFunction::negate || f == UnaryFunction::abs || f == UnaryFunction::sq || f == UnaryFunction::relu ||
-         f == UnaryFunction::step || f == UnaryFunction::floor || f == UnaryFunction::stop_gradient;
-}
+inline bool keeps_integers(UnaryFunction f) { return has(f, Trait::whole); }
 
-/// The type of a reduction over values of type `operand`: bool is counted as i64 by sum and prod,
-/// mean and logsumexp of integers give f64, any and all give bool, argmax and argmin i64; else `operand`.
+ReducedAs result_of(Reducer reducer);
+bool has(Reducer reducer, ReducerTrait trait);
+Kept kept_by(Reducer reducer);
+inline bool finds_position(std::optional<Reducer> reducer) {
+  return reducer && result_of(*reducer) == ReducedAs::position;
+}
+/// What comes of no values. Throws Bug where one is needed.
+double value_of_nothing(Reducer reducer);
+
+/// Of results of parts, how they become that of the whole.
+struct PartialResults {
+  Reducer each{};         ///< what each is the result of
+  std::string_view fold;  ///< the named kernel that makes one of two; empty where none does
+};
+PartialResults partial_results(Reducer reducer);
+
+/// The type of a reduction over values of type `operand`.
 DType reduced_type(Reducer reducer, DType operand);
 
 /// What a reducer puts between two partial results; nothing where there is none or it cannot go on from one.

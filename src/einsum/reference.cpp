@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "einsum/scalar_value.h"
 #include "einsum/vertex_facts.h"
+#include "einsum/whole_number.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -84,22 +85,28 @@ void for_each_binding(const std::vector<Label>& labels, const std::vector<std::s
   }
 }
 
-/// `value` combined with all values by a binary function, in the type that they compute in.
-Number combine(BinaryFunction function, std::int64_t identity, DType type, const std::vector<Number>& values) {
-  if (is_float(type)) {
-    auto result = static_cast<double>(identity);
-    for (const Number value : values) result = apply(function, result, std::get<double>(value));
-    return result;
+/// What a row of functions.def makes of all values, one after another. A: a double or a WholeNumber.
+template <class A, class Take>
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
+A folded(Reducer reducer, const std::vector<Number>& values, Take take) {
+  switch (reducer) {
+#define EINREL_PAIR_REDUCER(...)
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, start, each, fold, continues, slope, sql, add, \
+                       ...)                                                                                           \
+  case Reducer::id:                                                                                                   \
+    if constexpr (Kept::kept != Kept::truth || std::is_same_v<A, WholeNumber>) {                                      \
+      A a = start;                                                                                                    \
+      for (const Number value : values) {                                                                             \
+        const A b = take(value);                                                                                      \
+        a = add;                                                                                                      \
+      }                                                                                                               \
+      return a;                                                                                                       \
+    }                                                                                                                 \
+    break;
+#include "einsum/functions.def"
+    default: break;
   }
-  std::int64_t result = identity;
-  for (const Number value : values) result = apply(function, result, std::get<std::int64_t>(value));
-  return result;
-}
-
-Number mean(const std::vector<Number>& values) {
-  double sum = 0;
-  for (const Number value : values) sum += as_double(value);
-  return sum / static_cast<double>(values.size());
+  throw Bug("a reducer of other values, or one that keeps two numbers");
 }
 
 /// m + log(sum of exp(x - m)), where m is the largest x.
@@ -125,16 +132,6 @@ std::int64_t first_extreme(const std::vector<Number>& values, BinaryFunction bea
   return static_cast<std::int64_t>(best);
 }
 
-Number extreme(BinaryFunction function, const std::vector<Number>& values) {
-  invariant(!values.empty(), "max and min need at least one value");
-  Number result = values.front();
-  for (const Number value : values) {
-    result =
-        std::visit([&](auto held) -> Number { return apply(function, held, std::get<decltype(held)>(value)); }, result);
-  }
-  return result;
-}
-
 Number position_of_extreme(BinaryFunction beats, DType type, const std::vector<Number>& values) {
   invariant(!values.empty(), "argmax and argmin need at least one value");
   return is_float(type) ? first_extreme<double>(values, beats) : first_extreme<std::int64_t>(values, beats);
@@ -142,19 +139,17 @@ Number position_of_extreme(BinaryFunction beats, DType type, const std::vector<N
 
 /// All values of one reduction, in row-major order of the reduced labels, as one number.
 Number reduce(Reducer reducer, DType type, const std::vector<Number>& values) {
-  switch (reducer) {
-    case Reducer::sum: return combine(BinaryFunction::add, 0, type, values);
-    case Reducer::prod: return combine(BinaryFunction::multiply, 1, type, values);
-    case Reducer::max: return extreme(BinaryFunction::maximum, values);
-    case Reducer::min: return extreme(BinaryFunction::minimum, values);
-    case Reducer::mean: return mean(values);
-    case Reducer::any: return static_cast<std::int64_t>(std::any_of(values.begin(), values.end(), is_true));
-    case Reducer::all: return static_cast<std::int64_t>(std::all_of(values.begin(), values.end(), is_true));
-    case Reducer::argmax: return position_of_extreme(BinaryFunction::greater, type, values);
-    case Reducer::argmin: return position_of_extreme(BinaryFunction::less, type, values);
-    case Reducer::logsumexp: return logsumexp(values);
+  if (reducer == Reducer::argmax) return position_of_extreme(BinaryFunction::greater, type, values);
+  if (reducer == Reducer::argmin) return position_of_extreme(BinaryFunction::less, type, values);
+  if (reducer == Reducer::logsumexp) return logsumexp(values);
+  invariant(!has(reducer, ReducerTrait::needs_one) || !values.empty(), "max and min need at least one value");
+  const Kept kept = kept_by(reducer);
+  if (kept == Kept::truth) return folded<WholeNumber>(reducer, values, is_true).value;
+  if (kept == Kept::real || is_float(type)) {
+    const double all = folded<double>(reducer, values, as_double);
+    return reducer == Reducer::mean ? all / static_cast<double>(values.size()) : all;
   }
-  throw Bug("a reducer outside its enumeration");
+  return folded<WholeNumber>(reducer, values, [](Number value) { return std::get<std::int64_t>(value); }).value;
 }
 
 Tensor evaluate(const Vertex& vertex, const EinSum& einsum, const std::vector<Tensor>& operands,

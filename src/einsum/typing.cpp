@@ -334,11 +334,10 @@ void TypedBuilder::round(DType dtype) {
 void TypedBuilder::prepare_reduction(Reducer reducer) {
   const std::size_t value = stack_.size() - 1;
   const DType dtype = stack_[value].dtype;
-  const bool counts = reducer == Reducer::sum || reducer == Reducer::prod;
-  const bool needs_float = reducer == Reducer::mean || reducer == Reducer::logsumexp;
   if (stack_[value].kind == Kind::poison) return;
-  if (counts && dtype == DType::boolean) convert(value, DType::i64);
-  if (needs_float && !is_float(dtype)) convert(value, DType::f64);
+  const ReducedAs result = result_of(reducer);
+  if (result == ReducedAs::counted && dtype == DType::boolean) convert(value, DType::i64);
+  if (result == ReducedAs::floating && !is_float(dtype)) convert(value, DType::f64);
 }
 
 ScalarExpr TypedBuilder::pop() {

@@ -16,9 +16,7 @@ namespace {
 /// The same for every output element, whatever the body.
 PreparedKernel reduction_of_nothing(const Vertex& vertex, const EinSum& einsum) {
   const Reducer reducer = *einsum.reducer;
-  invariant(
-      reducer != Reducer::max && reducer != Reducer::min && reducer != Reducer::argmax && reducer != Reducer::argmin,
-      "an extreme needs at least one value");
+  invariant(!has(reducer, ReducerTrait::needs_one), "an extreme needs at least one value");
   const auto fill = [reducer, computed = einsum.body.type(), dtype = vertex.dtype, count = element_count(vertex.bound)](
                         const Arrays& arrays, Workspace, std::int64_t) {
     Accumulators accumulators(reducer, computed, 1);

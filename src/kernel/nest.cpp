@@ -143,9 +143,7 @@ void merge_loops(std::vector<Loop>& loops, bool keep_order) {
 
 LoopNest make_nest(const KernelSpec& spec) {
   LoopNest nest = NestBuilder(spec).build();
-  const std::optional<Reducer> reducer = spec.einsum.reducer;
-  const bool keep_order = reducer == Reducer::argmax || reducer == Reducer::argmin;
-  merge_loops(nest.loops, keep_order);
+  merge_loops(nest.loops, finds_position(spec.einsum.reducer));
   return nest;
 }
 

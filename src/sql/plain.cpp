@@ -86,19 +86,6 @@ std::string filled_with(const std::string& value, const std::vector<std::string>
                      bound.empty() ? "" : "\nFROM ", every_key(bound, dialect));
 }
 
-/// What a reduction gives that has nothing to reduce.
-double value_of_nothing(Reducer reducer) {
-  switch (reducer) {
-    case Reducer::sum:
-    case Reducer::any: return 0;
-    case Reducer::prod:
-    case Reducer::all: return 1;
-    case Reducer::mean: return std::numeric_limits<double>::quiet_NaN();
-    case Reducer::logsumexp: return -std::numeric_limits<double>::infinity();
-    default: throw Bug("an extreme of nothing");
-  }
-}
-
 /// The query of an EinSum: its operands joined where their labels agree, its values grouped by the labels that stay.
 class EinSumQuery {
  public:
@@ -134,9 +121,7 @@ class EinSumQuery {
   /// Rows that an operand has not are left out where terms without them would be zero, which a sum does not need.
   void find_factors() {
     factors_ = zero_factors(einsum_.body, operands_.size());
-    const bool adds = einsum_.reducer ? *einsum_.reducer == Reducer::sum || *einsum_.reducer == Reducer::any ||
-                                            *einsum_.reducer == Reducer::mean
-                                      : !einsum_.output.empty();
+    const bool adds = einsum_.reducer ? has(*einsum_.reducer, ReducerTrait::skips_zeros) : !einsum_.output.empty();
     for (std::size_t i = 0; i < operands_.size(); ++i) {
       const bool is_zero_outside = einsum_.operands[i].pad.value_or(0) == 0;
       factors_[i] = factors_[i] && adds && is_zero_outside && operands_[i]->is_sparse;
@@ -265,25 +250,18 @@ class EinSumQuery {
     if (!einsum_.reducer)
       return fmt::format("SELECT {}{} AS {}\nFROM {}", named(keys, columns), body, value_column, from_);
     switch (*einsum_.reducer) {
-      case Reducer::sum: return grouped(whole(fmt::format("sum({})", body)));
-      case Reducer::mean:
-        return grouped(drops_rows_ ? fmt::format("sum({}) / {}", body, number_sql(DType::f64, terms(), dialect_))
-                                   : fmt::format("avg({})", body));
-      case Reducer::max: return grouped(fmt::format("max({})", body));
-      case Reducer::min: return grouped(has_nan() ? fmt::format("(- max(- {}))", body) : fmt::format("min({})", body));
-      case Reducer::any: return grouped(fmt::format("max({})", truth(body)));
-      case Reducer::all: return grouped(fmt::format("min({})", truth(body)));
-      case Reducer::prod:
-        // DuckDB's own is a float.
-        return dialect_ == Dialect::duckdb && is_float(type()) ? grouped(fmt::format("product({})", body))
-                                                               : product(body, keys, columns);
-      case Reducer::argmax: return first_extreme(body, keys, columns, "DESC");
-      case Reducer::argmin:
-        return has_nan() ? first_extreme("- " + body, keys, columns, "DESC")
-                         : first_extreme(body, keys, columns, "ASC NULLS LAST");
-      case Reducer::logsumexp: return log_of_sum(body, keys, columns);
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, start, each, fold, continues, slope, sql, ...) \
+  case Reducer::id: {                                                                                                 \
+    return sql;                                                                                                       \
+  }
+#include "einsum/functions.def"
     }
     throw Bug("a reducer outside its enumeration");
+  }
+
+  std::string average(const std::string& body) const {
+    return drops_rows_ ? fmt::format("sum({}) / {}", body, number_sql(DType::f64, terms(), dialect_))
+                       : fmt::format("avg({})", body);
   }
 
   /// Among the values, in this database. It is the greatest number there, and so wins in max alone.

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -87,34 +88,13 @@ class ScalarTranslator {
     return number_sql(type_, std::get<double>(op.value), dialect_);
   }
   std::string translate(const ApplyUnary& op) {
-    std::string x = pop().text;
+    const std::string x = pop().text;
     switch (op.function) {
-      case UnaryFunction::negate: return in_type(fmt::format("(- {})", x));
-      case UnaryFunction::abs: return in_type(fmt::format("abs({})", x));
-      case UnaryFunction::exp: return exp_sql(x, dialect_);
-      case UnaryFunction::sqrt:
-      case UnaryFunction::tanh:
-      case UnaryFunction::sin:
-      case UnaryFunction::cos:
-      case UnaryFunction::floor: return fmt::format("{}({})", name_of(op.function), x);
-      case UnaryFunction::log: return fmt::format("ln({})", x);
-      case UnaryFunction::log1p:  // what is small is not lost beside 1
-        return fmt::format("CASE WHEN abs({0}) < 0.5 THEN 2 * atanh({0} / (2 + {0})) ELSE ln(1 + {0}) END", x);
-      case UnaryFunction::expm1: return fmt::format("(tanh({} / 2) * ({} + 1))", x, exp_sql(x, dialect_));
-      case UnaryFunction::rsqrt: return fmt::format("(1 / sqrt({}))", x);
-      case UnaryFunction::sq:
-        return is_float(type_) ? fmt::format("power({}, 2)", x) : in_type(fmt::format("({0} * {0})", x));
-      case UnaryFunction::sigmoid: return fmt::format("(1 / (1 + {}))", exp_sql("- " + x, dialect_));
-      case UnaryFunction::silu:  // 0 at -infinity
-        return fmt::format(
-            "({} / (1 + {}))",
-            greatest(dialect_, x, number_sql(DType::f64, std::numeric_limits<double>::lowest(), dialect_)),
-            exp_sql("- " + x, dialect_));
-      case UnaryFunction::relu: return greatest(dialect_, x, "0");
-      case UnaryFunction::step: return step(x);
-      case UnaryFunction::gelu:
-      case UnaryFunction::erf: throw NotInSql{"SQL has no erf"};
-      case UnaryFunction::stop_gradient: return x;
+#define EINREL_UNARY(id, name, usage, meaning, traits, value, slope, sql) \
+  case UnaryFunction::id: {                                               \
+    return sql;                                                           \
+  }
+#include "einsum/functions.def"
     }
     throw Bug("a function outside its enumeration");
   }
@@ -150,6 +130,19 @@ class ScalarTranslator {
   std::string translate(const Round&) { throw NotInSql{"SQL has no floats that narrow"}; }
   std::string translate(const ApplyRandom&) { throw NotInSql{"SQL's random numbers are not those of the program"}; }
   std::string translate(const CheckRange&) { throw NotInSql{"SQL does not check an index that is read from data"}; }
+
+  /// A row's formula, in which {0} is the first of these.
+  template <class... Parts>
+  static std::string of(std::string_view formula, const Parts&... parts) {
+    return fmt::format(fmt::runtime(formula), parts...);
+  }
+  [[noreturn]] static std::string in_no_database(const std::string& function) {
+    throw NotInSql{"SQL has no " + function};
+  }
+  /// x, but finite below: it may be multiplied by 0.
+  std::string or_lowest(const std::string& x) const {
+    return greatest(dialect_, x, number_sql(DType::f64, std::numeric_limits<double>::lowest(), dialect_));
+  }
 
   /// What may have left its type, which SQL computes in 64 bits.
   std::string in_type(const std::string& x) const { return type_ == DType::i32 ? wrapped_to_i32(x) : x; }

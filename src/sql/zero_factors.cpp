@@ -21,32 +21,6 @@ Zeros either(Zeros a, const Zeros& b) {
   return a;
 }
 
-/// f(0) = 0
-bool keeps_zero(UnaryFunction function) {
-  switch (function) {
-    case UnaryFunction::exp:
-    case UnaryFunction::log:
-    case UnaryFunction::rsqrt:
-    case UnaryFunction::sigmoid:
-    case UnaryFunction::cos: return false;
-    default: return true;
-  }
-}
-
-/// f(0, 0) = 0
-bool keeps_zeros(BinaryFunction function) {
-  switch (function) {
-    case BinaryFunction::add:
-    case BinaryFunction::subtract:
-    case BinaryFunction::less:
-    case BinaryFunction::greater:
-    case BinaryFunction::not_equal:
-    case BinaryFunction::maximum:
-    case BinaryFunction::minimum: return true;
-    default: return false;
-  }
-}
-
 /// What is known of a value.
 struct Known {
   Zeros zeros;
@@ -80,14 +54,14 @@ class ZeroReader {
     const double value = std::visit([](auto number) { return static_cast<double>(number); }, op.value);
     return {Zeros(none_.size(), value == 0), value};
   }
-  Known read(const ApplyUnary& op) { return {keeps_zero(op.function) ? zeros(0) : none_}; }
+  Known read(const ApplyUnary& op) { return {einrel::apply(op.function, 0.0) == 0 ? zeros(0) : none_}; }
   Known read(const ApplyBinary& op) {
     if (op.function == BinaryFunction::multiply) return {either(zeros(0), zeros(1))};
     const std::optional<double> second = taken_[1].constant;
     const bool is_by_constant = (op.function == BinaryFunction::divide && second.value_or(0) != 0) ||
                                 (op.function == BinaryFunction::power && second.value_or(0) > 0);
     if (is_by_constant) return {zeros(0)};
-    return {keeps_zeros(op.function) ? both(zeros(0), zeros(1)) : none_};
+    return {einrel::apply(op.function, 0.0, 0.0) == 0 ? both(zeros(0), zeros(1)) : none_};
   }
   Known read(const ApplyWhere&) { return {both(either(zeros(0), zeros(1)), zeros(2))}; }
   Known read(const Convert&) { return {zeros(0)}; }

@@ -270,8 +270,8 @@ bool is_worth_sharing(const Vertex& vertex, const std::vector<std::int64_t>& par
       std::accumulate(parts.begin(), parts.end(), operations_of_a_call,
                       [](double product, std::int64_t each) { return product * static_cast<double>(each); });
   const EinSum* const einsum = einsum_of(vertex);
-  if (einsum == nullptr || einsum->operands.size() > 2 || einsum->reducer == Reducer::argmax ||
-      einsum->reducer == Reducer::argmin || flops(vertex) + calls <= most_alone)
+  if (einsum == nullptr || einsum->operands.size() > 2 || finds_position(einsum->reducer) ||
+      flops(vertex) + calls <= most_alone)
     return false;
   const std::vector<DimensionCut> cuts = result_cuts(vertex, parts);
   return std::any_of(cuts.begin(), cuts.end(), [](const DimensionCut& cut) { return cut.parts > 1; });

@@ -92,8 +92,7 @@ void check_accesses(const EinSum& einsum, const KernelStep& step, const Kernel& 
 }
 
 void check_reduction(const EinSum& einsum, const Kernel& kernel) {
-  const bool needs_one = einsum.reducer == Reducer::max || einsum.reducer == Reducer::min ||
-                         einsum.reducer == Reducer::argmax || einsum.reducer == Reducer::argmin;
+  const bool needs_one = einsum.reducer && has(*einsum.reducer, ReducerTrait::needs_one);
   for (const std::size_t label : einsum.reduced) {
     if (needs_one && einsum.labels[label].extent == Extent(0)) {
       throw UserError(fmt::format("kernel {} takes the {} over label '{}' of extent 0", kernel.name,
@@ -239,17 +238,7 @@ bool is_linear(const ScalarExpr& body) {
 bool never_decreases(const ScalarExpr& body) {
   if (body.steps.size() != 2 || !std::holds_alternative<OperandValue>(body.steps[0].op)) return false;
   const auto* unary = std::get_if<ApplyUnary>(&body.steps[1].op);
-  if (unary == nullptr) return false;
-  switch (unary->function) {
-    case UnaryFunction::relu:
-    case UnaryFunction::step:
-    case UnaryFunction::floor:
-    case UnaryFunction::exp:
-    case UnaryFunction::expm1:
-    case UnaryFunction::tanh:
-    case UnaryFunction::sigmoid: return true;
-    default: return false;
-  }
+  return unary != nullptr && has(unary->function, Trait::rises);
 }
 
 bool step_distributes(const EinSum& step, std::optional<BinaryFunction> inner) {

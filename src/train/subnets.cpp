@@ -107,7 +107,7 @@ struct UseOfNumber {
     return is_matrix ? std::optional("is a row or a column of a matrix in") : std::nullopt;
   }
   std::optional<std::string> operator()(const EinSum& einsum) const {
-    const bool is_position = einsum.reducer == Reducer::argmax || einsum.reducer == Reducer::argmin;
+    const bool is_position = finds_position(einsum.reducer);
     if (is_position && std::any_of(einsum.reduced.begin(), einsum.reduced.end(),
                                    [&](std::size_t label) { return divided.label(v, label); }))
       return "says a position in";

@@ -16,7 +16,6 @@
 #include "engine/random_input.h"
 #include "engine/scalars.h"
 #include "engine/session.h"
-#include "kernel/cpu/blocks/vector_clones.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/softmax.h"
 #include "support/compare.h"
@@ -298,9 +297,7 @@ TEST(Fusions, GiveTheBitsOfASoftmaxInFourVertices) {
       ASSERT_EQ(softmaxes_in(text), 1U);
       const Tensor got = run_whole(compiled, {{"X", x}}, {}, 2).at("Z");
       const Tensor want = by_themselves(find_fusions(compiled.graph).at(0), {x}).back();
-      // Under ThreadSanitizer functions of vertices by themselves are computed without fused multiply-add.
-      const double allowed = EINREL_UNDER_TSAN ? 4 * epsilon(want.dtype()) : 0;
-      EXPECT_TRUE(agree(got, want, std::vector<double>(values_of(want).size(), allowed))) << text;
+      EXPECT_TRUE(agree(got, want, std::vector<double>(values_of(want).size(), 0))) << text;
     }
   }
 }

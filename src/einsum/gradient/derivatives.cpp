@@ -25,69 +25,66 @@ struct Derivative {
   std::optional<Formula> infinite_at_zero = std::nullopt;
 };
 
-/// exp(-x^2 / 2) / sqrt(2 pi)
-Formula normal_density(const Formula& x) {
-  const double scale = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
-  return product(number(scale), apply(UnaryFunction::exp, product(number(-0.5), apply(UnaryFunction::sq, x))));
-}
+/// Every function of one value, of a formula.
+namespace functions {
+#define EINREL_UNARY(id, ...) \
+  [[maybe_unused]] Formula id(const Formula& x) { return apply(UnaryFunction::id, x); }
+#include "einsum/functions.def"
+}  // namespace functions
 
-/// x / 2 * (1 + erf(x / sqrt(2))): the share of numbers below x times 1, and how it grows times x.
-Formula derivative_of_gelu(const Formula& x) {
-  const Formula share =
-      product(number(0.5), sum(number(1), apply(UnaryFunction::erf, product(number(1 / std::numbers::sqrt2), x))));
-  return sum(share, product(x, normal_density(x)));
-}
+/// The column `slope` of functions.def for one step.
+class Slopes {
+ public:
+  explicit Slopes(const StepFormulas& of) : of_(of) {}
 
-/// x * s, where s = sigmoid(x) and s' = s * (1 - s).
-Formula derivative_of_silu(const Formula& x) {
-  const Formula s = apply(UnaryFunction::sigmoid, x);
-  return product(s, sum(number(1), product(x, difference(number(1), s))));
-}
-
-/// abs'(0) = 0
-Formula sign(const Formula& x) {
-  return where(is_greater(x, number(0)), number(1),
-               where(apply(BinaryFunction::less, x, number(0)), number(-1), number(0)));
-}
-
-/// One row for each function: its derivative at x, where its value is y. Nothing where it is 0 everywhere.
-std::optional<Derivative> derivative(UnaryFunction function, const Formula& x, const Formula& y, bool is_of_squares,
-                                     bool is_positive_argument) {
-  const Formula one = number(1);
-  const Formula is_positive = is_greater(x, number(0));
-  const Formula positive_part = apply(UnaryFunction::relu, x);
-  const auto unless_positive = [&](const Formula& zero) {
-    return is_positive_argument ? std::nullopt : std::optional(zero);
-  };
-  switch (function) {
-    case UnaryFunction::negate: return Derivative{number(-1)};
-    case UnaryFunction::abs: return Derivative{sign(x)};
-    case UnaryFunction::exp: return Derivative{y};
-    case UnaryFunction::expm1: return Derivative{apply(UnaryFunction::exp, x)};
-    case UnaryFunction::log: return Derivative{quotient(one, x), {}, unless_positive(x)};
-    case UnaryFunction::log1p: return Derivative{quotient(one, sum(one, x)), {}, unless_positive(sum(one, x))};
-    case UnaryFunction::sqrt:
-      if (is_of_squares) return Derivative{quotient(one, product(number(2), y)), is_positive};
-      return Derivative{quotient(one, product(number(2), y)), {}, unless_positive(positive_part)};
-    case UnaryFunction::rsqrt:
-      return Derivative{quotient(product(number(-0.5), y), x), {}, unless_positive(positive_part)};
-    case UnaryFunction::sq: return Derivative{product(number(2), x)};
-    case UnaryFunction::tanh: return Derivative{difference(one, apply(UnaryFunction::sq, y))};
-    case UnaryFunction::sigmoid: return Derivative{product(y, difference(one, y))};
-    case UnaryFunction::relu: return Derivative{one, is_positive};
-    case UnaryFunction::gelu: return Derivative{derivative_of_gelu(x)};
-    case UnaryFunction::silu: return Derivative{derivative_of_silu(x)};
-    case UnaryFunction::erf:
-      return Derivative{product(number(2 * std::numbers::inv_sqrtpi),
-                                apply(UnaryFunction::exp, negative(apply(UnaryFunction::sq, x))))};
-    case UnaryFunction::sin: return Derivative{apply(UnaryFunction::cos, x)};
-    case UnaryFunction::cos: return Derivative{negative(apply(UnaryFunction::sin, x))};
-    case UnaryFunction::step:
-    case UnaryFunction::floor:
-    case UnaryFunction::stop_gradient: return std::nullopt;
+  /// Nothing where it is 0 everywhere.
+  std::optional<Derivative> of(UnaryFunction function) const {
+    using namespace functions;
+    const Formula& x = of_.arguments.front();
+    const Formula& y = of_.value;
+    const Formula one = number(1);
+    switch (function) {
+#define EINREL_UNARY(id, name, usage, meaning, traits, value, slope, ...) \
+  case UnaryFunction::id: {                                               \
+    return slope;                                                         \
   }
-  return std::nullopt;
-}
+#include "einsum/functions.def"
+    }
+    return flat();
+  }
+
+ private:
+  static std::optional<Derivative> flat() { return std::nullopt; }
+  static std::optional<Derivative> slope(const Formula& factor) { return Derivative{factor}; }
+  /// One that is infinite, or nothing, where `zero` is 0.
+  std::optional<Derivative> pole(const Formula& factor, const Formula& zero) const {
+    return Derivative{factor, {}, of_.is_positive ? std::nullopt : std::optional(zero)};
+  }
+  std::optional<Derivative> slope_where_positive(const Formula& factor) const {
+    return Derivative{factor, is_greater(of_.arguments.front(), number(0))};
+  }
+  /// That of a norm is 0 at 0.
+  std::optional<Derivative> slope_of_root(const Formula& factor) const {
+    return of_.is_of_squares ? slope_where_positive(factor) : pole(factor, functions::relu(of_.arguments.front()));
+  }
+
+  /// abs'(0) = 0
+  static Formula sign(const Formula& x) {
+    return where(is_greater(x, number(0)), number(1),
+                 where(apply(BinaryFunction::less, x, number(0)), number(-1), number(0)));
+  }
+  /// exp(-x^2 / 2) / sqrt(2 pi)
+  static Formula normal_density(const Formula& x) {
+    const double scale = std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+    return product(number(scale), functions::exp(product(number(-0.5), functions::sq(x))));
+  }
+  /// (1 + erf(x / sqrt(2))) / 2: how much of a normal distribution is below x.
+  static Formula normal_share(const Formula& x) {
+    return product(number(0.5), sum(number(1), functions::erf(product(number(1 / std::numbers::sqrt2), x))));
+  }
+
+  const StepFormulas& of_;
+};
 
 /// The flow times a derivative.
 Flow times(const Flow& flow, const Derivative& derivative) {
@@ -165,8 +162,7 @@ struct StepRule {
   const Flow& flow;
 
   Flows operator()(const ApplyUnary& unary) const {
-    const std::optional<Derivative> by_x =
-        derivative(unary.function, of.arguments.front(), of.value, of.is_of_squares, of.is_positive);
+    const std::optional<Derivative> by_x = Slopes(of).of(unary.function);
     return {by_x ? std::optional(times(flow, *by_x)) : std::nullopt};
   }
   Flows operator()(const ApplyBinary& binary) const {

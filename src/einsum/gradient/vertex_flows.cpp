@@ -140,19 +140,16 @@ class EinSumFlows {
   std::optional<Flow> through_reduction(const Formula& adjoint) {
     if (!einsum_.reducer) return Flow{adjoint, {}};
     switch (*einsum_.reducer) {
-      case Reducer::sum: return Flow{adjoint, {}};
-      case Reducer::mean: return Flow{quotient(adjoint, build::number(count_of_reduced())), {}};
-      case Reducer::max:
-      case Reducer::min: return to_those_that_attain(adjoint);
-      case Reducer::prod: return Flow{product(adjoint, product_of_others()), {}};
-      case Reducer::logsumexp: return to_shares(adjoint);
-      case Reducer::any:
-      case Reducer::all:
-      case Reducer::argmax:
-      case Reducer::argmin: return std::nullopt;
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, start, each, fold, continues, slope, ...) \
+  case Reducer::id: {                                                                                            \
+    return slope;                                                                                                \
+  }
+#include "einsum/functions.def"
     }
     return std::nullopt;
   }
+
+  static Flow evenly(const Formula& value) { return {value, {}}; }
 
   double count_of_reduced() const {
     double count = 1;

@@ -31,7 +31,7 @@ double sites_of(const Layout& layout) {
 
 bool is_argument(const Vertex& vertex) {
   const EinSum* const einsum = einsum_of(vertex);
-  return einsum != nullptr && (einsum->reducer == Reducer::argmax || einsum->reducer == Reducer::argmin);
+  return einsum != nullptr && finds_position(einsum->reducer);
 }
 
 /// Bytes of each result that go back to those who have a part of it.

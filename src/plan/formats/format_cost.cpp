@@ -55,9 +55,7 @@ FormatCost joins_between(const EinSum& einsum, std::size_t relations, double cal
   return {.tuples = parts * own.calls, .intermediate = 2 * parts * value_bytes(einsum) / calls * own.calls};
 }
 
-bool is_position(const EinSum& einsum) {
-  return einsum.reducer == Reducer::argmax || einsum.reducer == Reducer::argmin;
-}
+bool is_position(const EinSum& einsum) { return finds_position(einsum.reducer); }
 
 /// What it costs to fold partial results, beside that kernels give them: the join's tuples are sorted by the result's
 /// key, if it has one, and handed on; what is folded is finished where it is no result yet, as the sum of a mean.

@@ -229,6 +229,9 @@ Expression operator==(const Expression& a, const Expression& b);  ///< a == b
 Expression operator!=(const Expression& a, const Expression& b);  ///< a != b
 /// @}
 
+/// The functions of expressions. einrel.h brings all of them into `einrel`.
+inline namespace functions {
+
 /// @name Functions of one value
 /// @{
 Expression abs(const Expression& x);            ///< the absolute value
@@ -323,5 +326,20 @@ Expression layernorm(const Labels& over, const Expression& x, const Expression& 
 /// x / sqrt(mean sq(x) + eps)
 Expression rmsnorm(const Labels& over, const Expression& x, const Expression& eps);
 /// @}
+
+}  // namespace functions
+
+/// A function of one value and its name in the language, for bindings to other languages.
+struct NamedFunction {
+  std::string name;                         ///< such as "exp"
+  Expression (*call)(const Expression& x);  ///< that function
+};
+/// A reduction and its name in the language.
+struct NamedReduction {
+  std::string name;                                             ///< such as "sum"
+  Expression (*call)(const Labels& over, const Expression& x);  ///< that reduction
+};
+std::vector<NamedFunction> named_functions();    ///< all functions of one value
+std::vector<NamedReduction> named_reductions();  ///< all reductions
 
 }  // namespace einrel::api

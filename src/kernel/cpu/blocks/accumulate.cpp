@@ -4,44 +4,95 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
 
 #include "base/error.h"
+#include "einsum/whole_number.h"
 #include "kernel/cpu/blocks/log_sum_exp.h"
 #include "kernel/cpu/blocks/row_folds.h"
-#include "kernel/cpu/blocks/vector_clones.h"
+#include "kernel/cpu/targets.h"
 #include "machine/processor.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/accumulate.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#ifndef EINREL_ACCUMULATE
+#define EINREL_ACCUMULATE
 namespace einrel {
-namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
+/// The loops for one instruction set; std::get finds one by its type.
+struct AccumulateOps {
+  template <class V>
+  using AddRows = void (*)(Reducer, const Accumulators::State&, std::size_t n, std::size_t rows, const V* values,
+                           std::int64_t position);
+  template <class V>
+  using AddAllRows = void (*)(Reducer, double* held, std::size_t n, const V* const* rows);
+  template <class V>
+  using Fold = void (*)(Reducer, const Accumulators::State&, std::size_t n, const V* values);
+  template <class V>
+  using Contains = bool (*)(bool wanted, std::size_t n, const V* values);
 
-/// A + B, A * B: integers modulo 2^64.
-template <class A>
-A plus(A a, A b) {
-  if constexpr (std::is_floating_point_v<A>) {
-    return a + b;
-  } else {
-    return static_cast<A>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
+  std::tuple<AddRows<float>, AddRows<double>, AddRows<std::int64_t>> add_rows;
+  std::tuple<AddAllRows<float>, AddAllRows<double>> add_all_rows;
+  std::tuple<Fold<float>, Fold<double>, Fold<std::int64_t>> fold;
+  std::tuple<Contains<float>, Contains<double>, Contains<std::int64_t>> contains;
+  std::size_t (*first_of)(std::int64_t wanted, std::size_t n, const std::int64_t* values);
+};
+
+/// A row of functions.def that keeps one number, as functors over doubles, floats or WholeNumbers.
+template <Reducer reducer>
+struct ReducerRow;
+#define EINREL_PAIR_REDUCER(...)
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept_, start, each, fold, continues, slope, sql, add, \
+                       merge)                                                                                          \
+  template <>                                                                                                          \
+  struct ReducerRow<Reducer::id> {                                                                                     \
+    static constexpr Kept kept = Kept::kept_;                                                                          \
+    template <class A>                                                                                                 \
+    static constexpr A first() {                                                                                       \
+      return start;                                                                                                    \
+    }                                                                                                                  \
+    template <class A>                                                                                                 \
+    [[gnu::always_inline]] static A with_value(A a, A b) {                                                             \
+      return add;                                                                                                      \
+    }                                                                                                                  \
+    template <class A>                                                                                                 \
+    [[gnu::always_inline]] static A of_both(A a, A b) {                                                                \
+      return merge;                                                                                                    \
+    }                                                                                                                  \
+  };
+#include "einsum/functions.def"
+
+/// How Accumulators keep reductions of values of type V: where, in which type, and what that is computed as.
+template <class Row, class V>
+struct HeldAs {
+  static constexpr bool is_real = Row::kept == Kept::real || (Row::kept == Kept::wide && std::is_floating_point_v<V>);
+  using Type = std::conditional_t<Row::kept == Kept::as_it_comes, V, std::conditional_t<is_real, double, std::int64_t>>;
+  using Computed = std::conditional_t<std::is_floating_point_v<Type>, Type, WholeNumber>;
+
+  static Type* in(const Accumulators::State& state) {
+    return std::get<Type*>(std::make_tuple(state.single, state.real, state.whole));
   }
-}
-template <class A>
-A times(A a, A b) {
-  if constexpr (std::is_floating_point_v<A>) {
-    return a * b;
-  } else {
-    return static_cast<A>(static_cast<std::uint64_t>(a) * static_cast<std::uint64_t>(b));
+  [[gnu::always_inline]] static void add(Type& held, V value) {
+    if constexpr (Row::kept == Kept::truth) {
+      held = put(Row::with_value(Computed(held), Computed(static_cast<std::int64_t>(value != 0))));
+    } else {
+      held = put(Row::with_value(Computed(held), Computed(static_cast<Type>(value))));
+    }
   }
-}
-/// The extreme of two; a NaN stays.
-template <class A>
-A larger(A a, A b) {
-  return ((a >= b) | (a != a)) ? a : b;
-}
-template <class A>
-A smaller(A a, A b) {
-  return ((a <= b) | (a != a)) ? a : b;
-}
+  [[gnu::always_inline]] static void merge(Type& held, Type later) {
+    held = put(Row::of_both(Computed(held), Computed(later)));
+  }
+  [[gnu::always_inline]] static Type put(Computed value) {
+    if constexpr (std::is_same_v<Computed, WholeNumber>) {
+      return value.value;
+    } else {
+      return value;
+    }
+  }
+};
 
 /// Whether `value` takes the place of `held`, which stands before it. The first NaN stays.
 template <class A>
@@ -53,12 +104,19 @@ bool beats_minimum(A value, A held) {
   return !(value >= held) && held == held;
 }
 
-// What the clones call must be inlined into each of them.
+}  // namespace einrel
+#endif
 
-template <class A, class V, class Combine>
-[[gnu::always_inline]] inline void add_each(std::size_t n, A* __restrict held, const V* __restrict values,
-                                            Combine combine) {
-  for (std::size_t i = 0; i < n; ++i) held[i] = combine(held[i], static_cast<A>(values[i]));
+HWY_BEFORE_NAMESPACE();
+namespace einrel::HWY_NAMESPACE {
+namespace {
+
+/// One value more for each lane.
+template <class H, class V>
+[[gnu::always_inline]] inline void add_each(std::size_t n, const Accumulators::State& state,
+                                            const V* __restrict values) {
+  auto* const __restrict held = H::in(state);
+  for (std::size_t i = 0; i < n; ++i) H::add(held[i], values[i]);
 }
 
 template <class V, class Beats>
@@ -71,92 +129,53 @@ template <class V, class Beats>
   }
 }
 
-/// Values enough at once to fill the widest vector registers several times.
-template <class A>
-constexpr std::size_t fold_width = 256 / sizeof(A);
-
-/// All values combined into one, in an order that depends on n alone.
-template <class A, class V, class Combine>
-[[gnu::always_inline]] inline A fold_all(std::size_t n, A identity, const V* __restrict values, Combine combine) {
-  constexpr std::size_t width = fold_width<A>;
-  A partial[width];
-  std::fill_n(partial, width, identity);
-  const std::size_t whole = n - n % width;
-  for (std::size_t i = 0; i < whole; i += width) {
-    for (std::size_t j = 0; j < width; ++j) partial[j] = combine(partial[j], static_cast<A>(values[i + j]));
-  }
-  for (std::size_t i = whole; i < n; ++i) partial[i - whole] = combine(partial[i - whole], static_cast<A>(values[i]));
-  for (std::size_t half = width / 2; half > 0; half /= 2) {
-    for (std::size_t j = 0; j < half; ++j) partial[j] = combine(partial[j], partial[j + half]);
-  }
-  return partial[0];
-}
-
 template <class V>
-std::int64_t truth(V value) {
-  return static_cast<std::int64_t>(value != 0);
-}
-
-/// The arrays that sums and products, and extremes, of values of type V are in.
-template <class V>
-auto* sums(const Accumulators::State& state) {
-  if constexpr (std::is_floating_point_v<V>) {
-    return state.real;
-  } else {
-    return state.whole;
-  }
-}
-template <class V>
-auto* extremes(const Accumulators::State& state) {
-  if constexpr (std::is_same_v<V, float>) {
-    return state.single;
-  } else {
-    return sums<V>(state);
-  }
+V* extremes(const Accumulators::State& state) {
+  return std::get<V*>(std::make_tuple(state.single, state.real, state.whole));
 }
 
 template <class V>
 [[gnu::always_inline]] inline void add_lanes(Reducer reducer, const Accumulators::State& state, std::size_t n,
                                              const V* values, std::int64_t position) {
-  auto* const sum = sums<V>(state);
-  V* const extreme = extremes<V>(state);
-  using A = std::remove_pointer_t<decltype(sum)>;
-  std::int64_t* const whole = state.whole;
-  std::int64_t* const positions = state.position;
   switch (reducer) {
-    case Reducer::sum: return add_each(n, sum, values, [](A a, A b) { return plus(a, b); });
-    case Reducer::prod: return add_each(n, sum, values, [](A a, A b) { return times(a, b); });
-    case Reducer::mean: return add_each(n, state.real, values, [](double a, double b) { return a + b; });
-    case Reducer::max: return add_each(n, extreme, values, [](V a, V b) { return larger(a, b); });
-    case Reducer::min: return add_each(n, extreme, values, [](V a, V b) { return smaller(a, b); });
-    case Reducer::any:
-      for (std::size_t i = 0; i < n; ++i) whole[i] |= truth(values[i]);
-      return;
-    case Reducer::all:
-      for (std::size_t i = 0; i < n; ++i) whole[i] &= truth(values[i]);
-      return;
+#define EINREL_PAIR_REDUCER(...)
+#define EINREL_REDUCER(id, ...) \
+  case Reducer::id:             \
+    return add_each<HeldAs<ReducerRow<Reducer::id>, V>>(n, state, values);
+#include "einsum/functions.def"
     case Reducer::argmax:
-      return add_extremes(n, extreme, positions, values, position, [](V v, V best) { return beats_maximum(v, best); });
+      return add_extremes(n, extremes<V>(state), state.position, values, position,
+                          [](V v, V best) { return beats_maximum(v, best); });
     case Reducer::argmin:
-      return add_extremes(n, extreme, positions, values, position, [](V v, V best) { return beats_minimum(v, best); });
+      return add_extremes(n, extremes<V>(state), state.position, values, position,
+                          [](V v, V best) { return beats_minimum(v, best); });
     case Reducer::logsumexp: break;
   }
   throw Bug("a reducer without a loop over lanes");
 }
 
-/// A whole set of rows: each sum is brought and put away once for all of them.
+/// Rows that come one after another.
 template <class V>
-[[gnu::always_inline]] inline void add_all_rows(std::size_t n, double* __restrict sums, const V* const* rows) {
+void add_rows(Reducer reducer, const Accumulators::State& state, std::size_t n, std::size_t rows, const V* values,
+              std::int64_t position) {
+  for (std::size_t r = 0; r < rows; ++r) {
+    add_lanes(reducer, state, n, values + r * n, position + static_cast<std::int64_t>(r));
+  }
+}
+
+/// A whole set of rows: what is held is brought and put away once for all of them.
+template <class H, class V>
+[[gnu::always_inline]] inline void add_set(std::size_t n, double* __restrict held, const V* const* rows) {
   const V* all[Accumulators::most_rows];
   std::copy_n(rows, Accumulators::most_rows, all);
   constexpr std::size_t chunk = 256 / sizeof(V);  // values between two looks ahead, of two chunks
   constexpr std::size_t line = nominal_processor.line_bytes / sizeof(V);
   const auto add = [&](std::size_t begin, std::size_t end) {
     for (std::size_t i = begin; i < end; ++i) {
-      double sum = sums[i];
+      double one = held[i];
 #pragma GCC unroll 8
-      for (const V* row : all) sum += static_cast<double>(row[i]);
-      sums[i] = sum;
+      for (const V* row : all) H::add(one, row[i]);
+      held[i] = one;
     }
   };
   std::size_t begin = 0;
@@ -169,33 +188,65 @@ template <class V>
   add(begin, n);
 }
 
-/// Rows that come one after another.
 template <class V>
-[[gnu::always_inline]] inline void add_rows(Reducer reducer, const Accumulators::State& state, std::size_t n,
-                                            std::size_t rows, const V* values, std::int64_t position) {
-  for (std::size_t r = 0; r < rows; ++r) {
-    add_lanes(reducer, state, n, values + r * n, position + static_cast<std::int64_t>(r));
-  }
-}
-
-template <class A, class V>
-[[gnu::always_inline]] inline A fold_arithmetic(Reducer reducer, std::size_t n, const V* values) {
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
+void add_all_rows(Reducer reducer, double* held, std::size_t n, const V* const* rows) {
   switch (reducer) {
-    case Reducer::sum: return fold_all(n, A{0}, values, [](A a, A b) { return plus(a, b); });
-    case Reducer::prod: return fold_all(n, A{1}, values, [](A a, A b) { return times(a, b); });
-    default: throw Bug("a reducer without arithmetic");
+#define EINREL_PAIR_REDUCER(...)
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, ...) \
+  case Reducer::id:                                                         \
+    if constexpr (Kept::kept == Kept::real || Kept::kept == Kept::wide)     \
+      return add_set<HeldAs<ReducerRow<Reducer::id>, V>>(n, held, rows);    \
+    break;
+#include "einsum/functions.def"
+    default: break;
   }
+  throw Bug("a reducer without a loop over rows");
 }
 
-/// The extreme of the block and `held`, in the values' own type.
+/// Values enough at once to fill the widest vector registers several times.
+template <class A>
+constexpr std::size_t fold_width = 256 / sizeof(A);
+
+/// All values of a lane, in an order that depends on n alone, and then to what is held of it.
+template <class Row, class V>
+[[gnu::always_inline]] inline void fold_all(const Accumulators::State& state, std::size_t n,
+                                            const V* __restrict values) {
+  using H = HeldAs<Row, V>;
+  using A = typename H::Type;
+  constexpr std::size_t width = fold_width<A>;
+  A partial[width];
+  std::fill_n(partial, width, H::put(Row::template first<typename H::Computed>()));
+  const std::size_t whole = n - n % width;
+  for (std::size_t i = 0; i < whole; i += width) {
+    for (std::size_t j = 0; j < width; ++j) H::add(partial[j], values[i + j]);
+  }
+  for (std::size_t i = whole; i < n; ++i) H::add(partial[i - whole], values[i]);
+  for (std::size_t half = width / 2; half > 0; half /= 2) {
+    for (std::size_t j = 0; j < half; ++j) H::merge(partial[j], partial[j + half]);
+  }
+  H::merge(*H::in(state), partial[0]);
+}
+
 template <class V>
-[[gnu::always_inline]] inline V fold_extremes(bool largest, std::size_t n, V held, const V* values) {
-  if (largest) return fold_all(n, held, values, [](V a, V b) { return larger(a, b); });
-  return fold_all(n, held, values, [](V a, V b) { return smaller(a, b); });
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
+void fold_plain(Reducer reducer, const Accumulators::State& state, std::size_t n, const V* values) {
+  switch (reducer) {
+#define EINREL_PAIR_REDUCER(...)
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, ...)   \
+  case Reducer::id:                                                           \
+    if constexpr (Kept::kept == Kept::real || Kept::kept == Kept::wide ||     \
+                  (Kept::kept == Kept::as_it_comes && std::is_integral_v<V>)) \
+      return fold_all<ReducerRow<Reducer::id>>(state, n, values);             \
+    break;
+#include "einsum/functions.def"
+    default: break;
+  }
+  throw Bug("a reducer without a loop over the values of a lane");
 }
 
 /// Where a value first stands. A chunk at a time, which vectorises.
-[[gnu::always_inline]] inline std::size_t first_of(std::int64_t wanted, std::size_t n, const std::int64_t* values) {
+std::size_t first_of(std::int64_t wanted, std::size_t n, const std::int64_t* values) {
   constexpr std::size_t chunk = 64;
   for (std::size_t begin = 0; begin < n; begin += chunk) {
     const std::size_t end = std::min(begin + chunk, n);
@@ -208,60 +259,37 @@ template <class V>
 
 /// Whether a value is true (`wanted`), or false.
 template <class V>
-[[gnu::always_inline]] inline bool contains(bool wanted, std::size_t n, const V* values) {
+bool contains(bool wanted, std::size_t n, const V* values) {
   int found = 0;
   for (std::size_t i = 0; i < n; ++i) found |= static_cast<int>((values[i] != 0) == wanted);
   return found != 0;
 }
 
-// The inner loops once more for each instruction set. (Clones cannot be templates.)
-
-EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, const Accumulators::State& state, std::size_t n,
-                                      std::size_t rows, const float* values, std::int64_t position) {
-  add_rows(reducer, state, n, rows, values, position);
-}
-EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, const Accumulators::State& state, std::size_t n,
-                                      std::size_t rows, const double* values, std::int64_t position) {
-  add_rows(reducer, state, n, rows, values, position);
-}
-EINREL_VECTOR_CLONES void lanes_clone(Reducer reducer, const Accumulators::State& state, std::size_t n,
-                                      std::size_t rows, const std::int64_t* values, std::int64_t position) {
-  add_rows(reducer, state, n, rows, values, position);
-}
-EINREL_VECTOR_CLONES void sums_clone(double* sums, std::size_t n, const float* const* rows) {
-  add_all_rows(n, sums, rows);
-}
-EINREL_VECTOR_CLONES void sums_clone(double* sums, std::size_t n, const double* const* rows) {
-  add_all_rows(n, sums, rows);
-}
-EINREL_VECTOR_CLONES double real_fold_clone(Reducer reducer, std::size_t n, const float* values) {
-  return fold_arithmetic<double>(reducer, n, values);
-}
-EINREL_VECTOR_CLONES double real_fold_clone(Reducer reducer, std::size_t n, const double* values) {
-  return fold_arithmetic<double>(reducer, n, values);
-}
-EINREL_VECTOR_CLONES double real_fold_clone(Reducer reducer, std::size_t n, const std::int64_t* values) {
-  return fold_arithmetic<double>(reducer, n, values);
-}
-EINREL_VECTOR_CLONES std::int64_t whole_fold_clone(Reducer reducer, std::size_t n, const std::int64_t* values) {
-  return fold_arithmetic<std::int64_t>(reducer, n, values);
-}
-EINREL_VECTOR_CLONES std::int64_t extreme_clone(bool largest, std::size_t n, std::int64_t held,
-                                                const std::int64_t* values) {
-  return fold_extremes(largest, n, held, values);
-}
-EINREL_VECTOR_CLONES std::size_t first_clone(std::int64_t wanted, std::size_t n, const std::int64_t* values) {
-  return first_of(wanted, n, values);
+const AccumulateOps& accumulate_ops() {
+  using I = std::int64_t;
+  static constexpr AccumulateOps all{{add_rows<float>, add_rows<double>, add_rows<I>},
+                                     {add_all_rows<float>, add_all_rows<double>},
+                                     {fold_plain<float>, fold_plain<double>, fold_plain<I>},
+                                     {contains<float>, contains<double>, contains<I>},
+                                     first_of};
+  return all;
 }
 
-EINREL_VECTOR_CLONES bool contains_clone(bool wanted, std::size_t n, const float* values) {
-  return contains(wanted, n, values);
-}
-EINREL_VECTOR_CLONES bool contains_clone(bool wanted, std::size_t n, const double* values) {
-  return contains(wanted, n, values);
-}
-EINREL_VECTOR_CLONES bool contains_clone(bool wanted, std::size_t n, const std::int64_t* values) {
-  return contains(wanted, n, values);
+}  // namespace
+}  // namespace einrel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace einrel {
+namespace {
+
+HWY_EXPORT(accumulate_ops);
+const AccumulateOps& ops() { return HWY_DYNAMIC_DISPATCH(accumulate_ops)(); }
+
+/// Where reductions of values that are kept as they come are.
+template <class V>
+V* extremes(const Accumulators::State& state) {
+  return std::get<V*>(std::make_tuple(state.single, state.real, state.whole));
 }
 
 /// The largest, or the least, of `held` and n values.
@@ -269,10 +297,12 @@ template <class V>
 V extreme_of(bool largest, std::size_t n, V held, const V* values) {
   if constexpr (std::is_floating_point_v<V>) {
     take_row_extremes(largest, values, 1, n, &held);
-    return held;
   } else {
-    return extreme_clone(largest, n, held, values);
+    Accumulators::State state;
+    state.whole = &held;
+    std::get<AccumulateOps::Fold<V>>(ops().fold)(largest ? Reducer::max : Reducer::min, state, n, values);
   }
+  return held;
 }
 
 /// Where a value first stands, a NaN being any NaN.
@@ -281,15 +311,16 @@ std::size_t position_of(V wanted, std::size_t n, const V* values) {
   if constexpr (std::is_floating_point_v<V>) {
     return first_in_row(values, n, wanted);
   } else {
-    return first_clone(wanted, n, values);
+    return ops().first_of(wanted, n, values);
   }
 }
 
 /// Rescales to the block's largest value once, then adds all exponentials.
 template <class V>
 void fold_logsumexp(double& largest, double& scaled, std::size_t n, const V* values) {
-  const V lowest = std::is_floating_point_v<V> ? static_cast<V>(-infinity) : std::numeric_limits<V>::lowest();
-  const double above = larger(largest, static_cast<double>(extreme_of(true, n, lowest, values)));
+  const V least = std::is_floating_point_v<V> ? static_cast<V>(lowest<double>()) : std::numeric_limits<V>::lowest();
+  const auto most = static_cast<double>(extreme_of(true, n, least, values));
+  const double above = ReducerRow<Reducer::max>::of_both(largest, most);
   if (above != largest) scaled *= std::exp(largest - above);
   largest = above;
   scaled += sum_exponentials(largest, values, n);
@@ -309,28 +340,35 @@ void fold_position(bool largest, V& held, std::int64_t& position, std::size_t n,
 template <class V>
 void fold_lane(Reducer reducer, const Accumulators::State& state, std::size_t n, const V* values,
                std::int64_t position) {
-  const auto arithmetic = [&] {
-    if constexpr (std::is_floating_point_v<V>) {
-      return real_fold_clone(reducer, n, values);
-    } else {
-      return whole_fold_clone(reducer, n, values);
-    }
-  };
+  const auto contains = std::get<AccumulateOps::Contains<V>>(ops().contains);
   switch (reducer) {
-    case Reducer::sum: *sums<V>(state) = plus(*sums<V>(state), arithmetic()); return;
-    case Reducer::prod: *sums<V>(state) = times(*sums<V>(state), arithmetic()); return;
-    case Reducer::mean: *state.real += real_fold_clone(Reducer::sum, n, values); return;
-    case Reducer::max:
-    case Reducer::min:
-      *extremes<V>(state) = extreme_of(reducer == Reducer::max, n, *extremes<V>(state), values);
-      return;
-    case Reducer::any: *state.whole = *state.whole != 0 || contains_clone(true, n, values) ? 1 : 0; return;
-    case Reducer::all: *state.whole = *state.whole == 0 || contains_clone(false, n, values) ? 0 : 1; return;
+    case Reducer::any: *state.whole = *state.whole != 0 || contains(true, n, values) ? 1 : 0; return;
+    case Reducer::all: *state.whole = *state.whole == 0 || contains(false, n, values) ? 0 : 1; return;
     case Reducer::argmax:
     case Reducer::argmin:
       return fold_position(reducer == Reducer::argmax, *extremes<V>(state), *state.position, n, values, position);
     case Reducer::logsumexp: return fold_logsumexp(*state.real, *state.scaled, n, values);
+    default: return std::get<AccumulateOps::Fold<V>>(ops().fold)(reducer, state, n, values);
   }
+}
+
+/// What a reduction is before its first value.
+template <class A>
+A first_of(Reducer reducer) {
+  switch (reducer) {
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, start, ...) \
+  case Reducer::id: {                                                              \
+    return start;                                                                  \
+  }
+#include "einsum/functions.def"
+  }
+  throw Bug("a reducer outside its enumeration");
+}
+
+template <class Row>
+void merge(Accumulators::Partial& both, const Accumulators::Partial& later) {
+  if constexpr (Row::kept != Kept::truth) both.real = Row::of_both(both.real, later.real);
+  both.whole = Row::of_both(WholeNumber(both.whole), WholeNumber(later.whole)).value;
 }
 
 /// The same reductions from another lane on.
@@ -388,17 +426,11 @@ Accumulators::Accumulators(Reducer reducer, DType values, std::size_t most_lanes
 }
 
 Accumulators::Held Accumulators::held_by(Reducer reducer, DType values) {
-  switch (reducer) {
-    case Reducer::mean:
-    case Reducer::logsumexp: return Held::real;
-    case Reducer::any:
-    case Reducer::all: return Held::whole;
-    case Reducer::sum:
-    case Reducer::prod: return is_float(values) ? Held::real : Held::whole;
-    case Reducer::max:
-    case Reducer::min:
-    case Reducer::argmax:
-    case Reducer::argmin: break;
+  switch (kept_by(reducer)) {
+    case Kept::real: return Held::real;
+    case Kept::truth: return Held::whole;
+    case Kept::wide: return is_float(values) ? Held::real : Held::whole;
+    case Kept::as_it_comes: break;
   }
   if (!is_float(values)) return Held::whole;
   return values == DType::f64 ? Held::real : Held::single;
@@ -406,33 +438,20 @@ Accumulators::Held Accumulators::held_by(Reducer reducer, DType values) {
 
 void Accumulators::start(Range lanes) {
   const State state = from_lane(state_, lanes.first);
-  const auto fill = [&](double real, std::int64_t whole) {
-    switch (held_) {
-      case Held::single: std::fill_n(state.single, lanes.count, static_cast<float>(real)); return;
-      case Held::real: std::fill_n(state.real, lanes.count, real); return;
-      case Held::whole: std::fill_n(state.whole, lanes.count, whole); return;
-    }
-  };
-  switch (reducer_) {
-    case Reducer::sum:
-    case Reducer::mean:
-    case Reducer::any: return fill(0, 0);
-    case Reducer::prod:
-    case Reducer::all: return fill(1, 1);
-    case Reducer::argmax: std::fill_n(state.position, lanes.count, 0); [[fallthrough]];
-    case Reducer::max: return fill(-infinity, std::numeric_limits<std::int64_t>::min());
-    case Reducer::argmin: std::fill_n(state.position, lanes.count, 0); [[fallthrough]];
-    case Reducer::min: return fill(infinity, std::numeric_limits<std::int64_t>::max());
-    case Reducer::logsumexp: std::fill_n(state.scaled, lanes.count, 0); return fill(-infinity, 0);
-  }
+  if (state.single != nullptr) std::fill_n(state.single, lanes.count, first_of<float>(reducer_));
+  if (state.real != nullptr) std::fill_n(state.real, lanes.count, first_of<double>(reducer_));
+  if (state.whole != nullptr) std::fill_n(state.whole, lanes.count, first_of<WholeNumber>(reducer_).value);
+  if (state.position != nullptr) std::fill_n(state.position, lanes.count, 0);
+  if (state.scaled != nullptr) std::fill_n(state.scaled, lanes.count, 0);
 }
 
 void Accumulators::add(const BlockValues& values, Range lanes, std::size_t rows, std::int64_t position) {
   const State state = from_lane(state_, lanes.first);
   std::visit(
-      [&](const auto* block) {
+      [&]<class V>(const V* block) {
         if (reducer_ != Reducer::logsumexp) {
-          return lanes_clone(reducer_, state, lanes.count, rows, block, position);
+          const auto add_rows = std::get<AccumulateOps::AddRows<V>>(ops().add_rows);
+          return add_rows(reducer_, state, lanes.count, rows, block, position);
         }
         for (std::size_t r = 0; r < rows; ++r) {
           add_exponentials(state.real, state.scaled, block + r * lanes.count, lanes.count);
@@ -442,14 +461,16 @@ void Accumulators::add(const BlockValues& values, Range lanes, std::size_t rows,
 }
 
 void Accumulators::add(std::span<const BlockValues> rows, Range lanes, std::int64_t position) {
-  const bool sums = reducer_ == Reducer::sum || reducer_ == Reducer::mean;
+  const Kept kept = kept_by(reducer_);
+  const bool adds_up = (kept == Kept::wide || kept == Kept::real) && state_.scaled == nullptr;
   const bool together = std::visit(
       [&]<class V>(const V*) {
         if constexpr (std::is_floating_point_v<V>) {
-          if (!sums || rows.size() != most_rows) return false;
+          if (!adds_up || rows.size() != most_rows) return false;
           std::array<const V*, most_rows> all;
           for (std::size_t r = 0; r < most_rows; ++r) all[r] = std::get<const V*>(rows[r]);
-          sums_clone(state_.real + lanes.first, lanes.count, all.data());
+          const auto add_all_rows = std::get<AccumulateOps::AddAllRows<V>>(ops().add_all_rows);
+          add_all_rows(reducer_, state_.real + lanes.first, lanes.count, all.data());
           return true;
         }
         return false;
@@ -488,22 +509,15 @@ void Accumulators::combine(std::size_t lane, const Partial& later) {
     if (better) both = later;
   };
   switch (reducer_) {
-    case Reducer::sum:
-    case Reducer::mean:
-      both.real += later.real;
-      both.whole = plus(both.whole, later.whole);
-      break;
-    case Reducer::prod:
-      both.real *= later.real;
-      both.whole = times(both.whole, later.whole);
-      break;
-    case Reducer::any: both.whole |= later.whole; break;
-    case Reducer::all: both.whole &= later.whole; break;
-    case Reducer::max:
+#define EINREL_PAIR_REDUCER(...)
+#define EINREL_REDUCER(id, ...)                  \
+  case Reducer::id:                              \
+    merge<ReducerRow<Reducer::id>>(both, later); \
+    break;
+#include "einsum/functions.def"
     case Reducer::argmax:
       take_if(held_ == Held::whole ? later.whole > both.whole : beats_maximum(later.real, both.real));
       break;
-    case Reducer::min:
     case Reducer::argmin:
       take_if(held_ == Held::whole ? later.whole < both.whole : beats_minimum(later.real, both.real));
       break;
@@ -547,3 +561,4 @@ const ReducedValues& Accumulators::finish(Range lanes, std::int64_t count) {
 }
 
 }  // namespace einrel
+#endif

@@ -2,75 +2,92 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "base/error.h"
-#include "kernel/cpu/blocks/vector_clones.h"
+#include "kernel/cpu/blocks/vector_loops.h"
 #include "kernel/cpu/blocks/vector_math.h"
+#include "kernel/cpu/targets.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/block_math.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+#ifndef EINREL_BLOCK_MATH
+#define EINREL_BLOCK_MATH
+namespace einrel {
+
+template <class T>
+using FunctionLoop = void (*)(UnaryFunction, const T*, T*, std::size_t);
+template <class T>
+using PowerLoop = void (*)(const T*, const T*, T*, std::size_t);
+
+/// Every loop for one instruction set; std::get finds one by its type.
+struct BlockMath {
+  std::tuple<FunctionLoop<float>, FunctionLoop<double>> functions;
+  std::tuple<PowerLoop<float>, PowerLoop<double>> powers;
+};
+
+}  // namespace einrel
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace einrel::HWY_NAMESPACE {
+namespace {
+
+// Our own for vectors, under the names that they have in functions.def.
+template <class T>
+[[gnu::always_inline]] inline T exp(T x) {
+  return exponential(x);
+}
+template <class T>
+[[gnu::always_inline]] inline T log(T x) {
+  return logarithm(x);
+}
+
+template <class T>
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
+void apply_groups(UnaryFunction function, const T* x_values, T* z, std::size_t n) {
+  using enum Trait;
+  switch (function) {
+#define EINREL_UNARY(id, name, usage, meaning, traits, value, ...) \
+  case UnaryFunction::id:                                          \
+    if constexpr (((traits) | approximated) == (traits)) {         \
+      return map_values(                                           \
+          n, z, [](T x) -> T { return value; }, x_values);         \
+    }                                                              \
+    break;
+#include "einsum/functions.def"
+  }
+  throw Bug("a function without a loop over groups");
+}
+
+template <class T>
+void power_of_groups(const T* a, const T* b, T* z, std::size_t n) {
+  map_values(
+      n, z, [](T x, T y) { return power(x, y); }, a, b);
+}
+
+const BlockMath& block_math() {
+  static constexpr BlockMath all{{apply_groups<float>, apply_groups<double>},
+                                 {power_of_groups<float>, power_of_groups<double>}};
+  return all;
+}
+
+}  // namespace
+}  // namespace einrel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace einrel {
 namespace {
+
+HWY_EXPORT(block_math);
 
 /// A multiple of the lanes of every vector. Blocks are computed in whole groups, so that every value goes through the
 /// vector functions, wherever it stands.
 constexpr std::size_t group = 16;
-
-template <class T>
-[[gnu::always_inline]] inline void apply(UnaryFunction function, const T* x, T* z, std::size_t n) {
-  n -= n % group;
-  switch (function) {
-    case UnaryFunction::exp:
-      return map_values(
-          n, z, [](T v) { return exponential(v); }, x);
-    case UnaryFunction::log:
-      return map_values(
-          n, z, [](T v) { return logarithm(v); }, x);
-    case UnaryFunction::log1p:
-      return map_values(
-          n, z, [](T v) { return std::log1p(v); }, x);
-    case UnaryFunction::expm1:
-      return map_values(
-          n, z, [](T v) { return std::expm1(v); }, x);
-    case UnaryFunction::tanh:
-      return map_values(
-          n, z, [](T v) { return std::tanh(v); }, x);
-    case UnaryFunction::erf:
-      return map_values(
-          n, z, [](T v) { return std::erf(v); }, x);
-    case UnaryFunction::sin:
-      return map_values(
-          n, z, [](T v) { return std::sin(v); }, x);
-    case UnaryFunction::cos:
-      return map_values(
-          n, z, [](T v) { return std::cos(v); }, x);
-    case UnaryFunction::sigmoid:
-      return map_values(
-          n, z, [](T v) { return sigmoid(v); }, x);
-    case UnaryFunction::silu:
-      return map_values(
-          n, z, [](T v) { return silu(v); }, x);
-    case UnaryFunction::gelu:
-      return map_values(
-          n, z, [](T v) { return gelu(v); }, x);
-    default: throw Bug("a function without a loop over groups");
-  }
-}
-
-// Clones cannot be templates.
-
-EINREL_VECTOR_CLONES void apply_groups(UnaryFunction function, const float* x, float* z, std::size_t n) {
-  apply(function, x, z, n);
-}
-EINREL_VECTOR_CLONES void apply_groups(UnaryFunction function, const double* x, double* z, std::size_t n) {
-  apply(function, x, z, n);
-}
-EINREL_VECTOR_CLONES void power_of_groups(const float* a, const float* b, float* z, std::size_t n) {
-  map_values(
-      n - n % group, z, [](float x, float y) { return power(x, y); }, a, b);
-}
-EINREL_VECTOR_CLONES void power_of_groups(const double* a, const double* b, double* z, std::size_t n) {
-  map_values(
-      n - n % group, z, [](double x, double y) { return power(x, y); }, a, b);
-}
 
 /// Calls `loop` with whole groups: with a copy of the last values, filled up, where they are fewer.
 template <class Loop, class T, class... Arguments>
@@ -92,12 +109,14 @@ void for_groups(Loop loop, std::size_t n, T* z, const Arguments*... arguments) {
 
 template <class T>
 void approximate_any(UnaryFunction function, const T* x, T* z, std::size_t n) {
-  for_groups([function](std::size_t count, T* to, const T* from) { apply_groups(function, from, to, count); }, n, z, x);
+  const auto loop = std::get<FunctionLoop<T>>(HWY_DYNAMIC_DISPATCH(block_math)().functions);
+  for_groups([=](std::size_t count, T* to, const T* from) { loop(function, from, to, count); }, n, z, x);
 }
 
 template <class T>
 void approximate_any_powers(const T* a, const T* b, T* z, std::size_t n) {
-  for_groups([](std::size_t count, T* to, const T* x, const T* y) { power_of_groups(x, y, to, count); }, n, z, a, b);
+  const auto loop = std::get<PowerLoop<T>>(HWY_DYNAMIC_DISPATCH(block_math)().powers);
+  for_groups([=](std::size_t count, T* to, const T* x, const T* y) { loop(x, y, to, count); }, n, z, a, b);
 }
 
 }  // namespace
@@ -114,3 +133,4 @@ void approximate_powers(const double* a, const double* b, double* z, std::size_t
 }
 
 }  // namespace einrel
+#endif

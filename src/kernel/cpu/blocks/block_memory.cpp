@@ -4,13 +4,17 @@
 #include "base/error.h"
 #include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/half_floats.h"
-#include "kernel/cpu/blocks/vector_clones.h"
+#include "kernel/cpu/targets.h"
 #include "tensor/convert.h"
 
-namespace einrel {
-namespace {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/block_memory.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
 
-// What the clones call must be inlined into each of them.
+HWY_BEFORE_NAMESPACE();
+namespace einrel::HWY_NAMESPACE {
+namespace {
 
 template <class Stored>
 Stored element(const std::byte* at) {
@@ -171,7 +175,7 @@ template <class Stored, class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline void store(DType stored, const T* x, std::byte* to, std::int64_t step, std::size_t n) {
+void store(DType stored, const T* x, std::byte* to, std::int64_t step, std::size_t n) {
   switch (stored) {
     case DType::f32: return store_as<float>(x, to, step, n);
     case DType::f64: return store_as<double>(x, to, step, n);
@@ -184,7 +188,7 @@ template <class T>
 }
 
 template <class T>
-[[gnu::always_inline]] inline void round_to(DType to, const T* x, float* z, std::size_t n) {
+void round_to(DType to, const T* x, float* z, std::size_t n) {
   std::byte narrow[lanes_per_block * sizeof(Float16)];
   by_blocks(n, [&](std::size_t begin, std::size_t count) {
     if (to == DType::bf16) {
@@ -197,49 +201,50 @@ template <class T>
   });
 }
 
-[[noreturn]] void wrong_block() { throw Bug("an element loaded into a block of another type"); }
+template <class Stored, class T>
+[[gnu::always_inline]] inline void load_as(const std::byte* data, const ElementSpan* spans, std::size_t span_count,
+                                           std::int64_t step, T* z) {
+  if constexpr (std::is_same_v<decltype(loaded(Stored{})), T>) {
+    load_spans<Stored>(data, spans, span_count, step, z);
+  } else {
+    throw Bug("an element loaded into a block of another type");
+  }
+}
+
+template <class T>
+void load(DType stored, const std::byte* data, const ElementSpan* spans, std::size_t count, std::int64_t step, T* z) {
+  switch (stored) {
+    case DType::f32: return load_as<float>(data, spans, count, step, z);
+    case DType::f64: return load_as<double>(data, spans, count, step, z);
+    case DType::bf16: return load_as<BFloat16>(data, spans, count, step, z);
+    case DType::f16: return load_as<Float16>(data, spans, count, step, z);
+    case DType::i32: return load_as<std::int32_t>(data, spans, count, step, z);
+    case DType::i64: return load_as<std::int64_t>(data, spans, count, step, z);
+    case DType::boolean: return load_as<Bool8>(data, spans, count, step, z);
+  }
+}
+
+const BlockMemory& all_block_memory() {
+  using I = std::int64_t;
+  static constexpr BlockMemory all{{load<float>, load<double>, load<I>},
+                                   {store<float>, store<double>, store<I>},
+                                   {round_to<float>, round_to<double>, round_to<I>}};
+  return all;
+}
+
+}  // namespace
+}  // namespace einrel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace einrel {
+namespace {
+
+HWY_EXPORT(all_block_memory);
 
 }  // namespace
 
-EINREL_VECTOR_CLONES void load_block(DType stored, const std::byte* data, const ElementSpan* spans,
-                                     std::size_t span_count, std::int64_t step, float* z) {
-  switch (stored) {
-    case DType::f32: return load_spans<float>(data, spans, span_count, step, z);
-    case DType::bf16: return load_spans<BFloat16>(data, spans, span_count, step, z);
-    case DType::f16: return load_spans<Float16>(data, spans, span_count, step, z);
-    default: wrong_block();
-  }
-}
-EINREL_VECTOR_CLONES void load_block(DType stored, const std::byte* data, const ElementSpan* spans,
-                                     std::size_t span_count, std::int64_t step, double* z) {
-  if (stored != DType::f64) wrong_block();
-  load_spans<double>(data, spans, span_count, step, z);
-}
-EINREL_VECTOR_CLONES void load_block(DType stored, const std::byte* data, const ElementSpan* spans,
-                                     std::size_t span_count, std::int64_t step, std::int64_t* z) {
-  switch (stored) {
-    case DType::i32: return load_spans<std::int32_t>(data, spans, span_count, step, z);
-    case DType::i64: return load_spans<std::int64_t>(data, spans, span_count, step, z);
-    case DType::boolean: return load_spans<Bool8>(data, spans, span_count, step, z);
-    default: wrong_block();
-  }
-}
-
-EINREL_VECTOR_CLONES void round_block(DType to, const float* x, float* z, std::size_t n) { round_to(to, x, z, n); }
-EINREL_VECTOR_CLONES void round_block(DType to, const double* x, float* z, std::size_t n) { round_to(to, x, z, n); }
-EINREL_VECTOR_CLONES void round_block(DType to, const std::int64_t* x, float* z, std::size_t n) {
-  round_to(to, x, z, n);
-}
-
-EINREL_VECTOR_CLONES void store_block(DType stored, const float* x, std::byte* to, std::int64_t step, std::size_t n) {
-  store(stored, x, to, step, n);
-}
-EINREL_VECTOR_CLONES void store_block(DType stored, const double* x, std::byte* to, std::int64_t step, std::size_t n) {
-  store(stored, x, to, step, n);
-}
-EINREL_VECTOR_CLONES void store_block(DType stored, const std::int64_t* x, std::byte* to, std::int64_t step,
-                                      std::size_t n) {
-  store(stored, x, to, step, n);
-}
+const BlockMemory& block_memory() { return HWY_DYNAMIC_DISPATCH(all_block_memory)(); }
 
 }  // namespace einrel
+#endif

@@ -4,44 +4,53 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <numbers>
 
 #include "base/error.h"
+#include "einsum/whole_number.h"
 #include "kernel/cpu/blocks/block_math.h"
-#include "kernel/cpu/blocks/vector_clones.h"
+#include "kernel/cpu/blocks/vector_loops.h"
+#include "kernel/cpu/targets.h"
 #include "tensor/convert.h"
 
-namespace einrel {
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/block_ops.cpp"
+#include "hwy/foreach_target.h"
+#include "hwy/highway.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace einrel::HWY_NAMESPACE {
 namespace {
 
+/// What values of a type are computed as, and how they are kept.
+template <class Value>
+using Computed = std::conditional_t<std::is_floating_point_v<Value>, Value, WholeNumber>;
 template <class T>
-[[gnu::always_inline]] inline void apply_float(UnaryFunction function, const T* x, T* z, std::size_t n) {
+T kept(T x) {
+  return x;
+}
+std::int64_t kept(WholeNumber x) { return x.value; }
+
+template <class Value>
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
+void apply_unary(UnaryFunction function, const Value* values, Value* z, std::size_t n) {
+  using std::abs;
+  using std::floor;
+  using enum Trait;
+  using T = Computed<Value>;
   switch (function) {
-    case UnaryFunction::negate:
-      return map_values(
-          n, z, [](T v) { return -v; }, x);
-    case UnaryFunction::abs:
-      return map_values(
-          n, z, [](T v) { return std::abs(v); }, x);
-    case UnaryFunction::sqrt:
-      return map_values(
-          n, z, [](T v) { return std::sqrt(v); }, x);
-    case UnaryFunction::rsqrt:
-      return map_values(
-          n, z, [](T v) { return 1 / std::sqrt(v); }, x);
-    case UnaryFunction::sq:
-      return map_values(
-          n, z, [](T v) { return v * v; }, x);
-    case UnaryFunction::relu:
-      return map_values(
-          n, z, [](T v) { return v >= 0 || v != v ? v : 0; }, x);
-    case UnaryFunction::step:
-      return map_values(
-          n, z, [](T v) { return v != v ? v : static_cast<T>(v > 0); }, x);
-    case UnaryFunction::floor:
-      return map_values(
-          n, z, [](T v) { return std::floor(v); }, x);
-    default: throw Bug("a function of floats without a loop");
+#define EINREL_UNARY(id, name, usage, meaning, traits, value, ...)                     \
+  case UnaryFunction::id:                                                              \
+    if constexpr (((traits) | whole) == (traits) ||                                    \
+                  (std::is_same_v<T, Value> && ((traits) | approximated) != (traits))) \
+      return map_values(                                                               \
+          n, z, [](T x) { return kept(static_cast<T>(value)); }, values);              \
+    break;
+#include "einsum/functions.def"
+  }
+  if constexpr (std::is_same_v<T, Value>) {
+    approximate(function, values, z, n);
+  } else {
+    throw Bug("a function of floats applied to an integer");
   }
 }
 
@@ -57,54 +66,54 @@ struct Widened {
   float operator[](std::size_t i) const { return to_float(values[i]); }
 };
 
-/// z[i] = function(x[i], y[i]), where x and y are pointers, Same or Widened. z may be one of them.
-template <class T, class X, class Y, class Function>
-[[gnu::always_inline]] inline void map_pairs(std::size_t n, T* z, X x, Y y, Function function) {
-  EINREL_INDEPENDENT_ITERATIONS
-  for (std::size_t i = 0; i < n; ++i) z[i] = function(x[i], y[i]);
+template <class T>
+const T* indexed(const T* values) {
+  return values;
+}
+Widened indexed(const BFloat16* values) { return {values}; }
+template <class T>
+Same<T> indexed(T value) {
+  return {value};
 }
 
-template <class T, class X, class Y>
-[[gnu::always_inline]] inline void apply_float(BinaryFunction function, X x, Y y, T* z, std::size_t n) {
-  switch (function) {
-    case BinaryFunction::add: return map_pairs(n, z, x, y, [](T a, T b) { return a + b; });
-    case BinaryFunction::subtract: return map_pairs(n, z, x, y, [](T a, T b) { return a - b; });
-    case BinaryFunction::multiply: return map_pairs(n, z, x, y, [](T a, T b) { return a * b; });
-    case BinaryFunction::divide: return map_pairs(n, z, x, y, [](T a, T b) { return a / b; });
-    case BinaryFunction::maximum: return map_pairs(n, z, x, y, [](T a, T b) { return a >= b || a != a ? a : b; });
-    case BinaryFunction::minimum: return map_pairs(n, z, x, y, [](T a, T b) { return a <= b || a != a ? a : b; });
-    default: throw Bug("a function of two floats without a loop");
+template <class A, class B, class Value>
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
+void apply_binary(BinaryFunction function, A a_values, B b_values, Value* z, std::size_t n) {
+  using T = Computed<Value>;
+  if constexpr (std::is_same_v<A, const T*> && std::is_same_v<B, const T*>) {
+    if (function == BinaryFunction::power) return approximate_powers(a_values, b_values, z, n);
   }
+  switch (function) {
+#define EINREL_BINARY(id, name, usage, meaning, kind, value)                                 \
+  case BinaryFunction::id:                                                                   \
+    if constexpr (BinaryKind::kind != BinaryKind::comparison &&                              \
+                  (std::is_same_v<T, Value> ? BinaryKind::kind != BinaryKind::power          \
+                                            : BinaryKind::kind != BinaryKind::quotient))     \
+      return map_values(                                                                     \
+          n, z, [](T a, T b) { return kept(value); }, indexed(a_values), indexed(b_values)); \
+    break;
+#include "einsum/functions.def"
+  }
+  throw Bug("a function of two values without a loop");
 }
 
 template <class T>
-[[gnu::always_inline]] inline void compare(BinaryFunction function, const T* x, const T* y, std::int64_t* z,
-                                           std::size_t n) {
+// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
+void compare(BinaryFunction function, const T* a_values, const T* b_values, std::int64_t* z, std::size_t n) {
   switch (function) {
-    case BinaryFunction::less:
-      return map_values(
-          n, z, [](T a, T b) { return a < b; }, x, y);
-    case BinaryFunction::less_equal:
-      return map_values(
-          n, z, [](T a, T b) { return a <= b; }, x, y);
-    case BinaryFunction::greater:
-      return map_values(
-          n, z, [](T a, T b) { return a > b; }, x, y);
-    case BinaryFunction::greater_equal:
-      return map_values(
-          n, z, [](T a, T b) { return a >= b; }, x, y);
-    case BinaryFunction::equal:
-      return map_values(
-          n, z, [](T a, T b) { return a == b; }, x, y);
-    case BinaryFunction::not_equal:
-      return map_values(
-          n, z, [](T a, T b) { return a != b; }, x, y);
-    default: throw Bug("a comparison without a loop");
+#define EINREL_BINARY(id, name, usage, meaning, kind, value)         \
+  case BinaryFunction::id:                                           \
+    if constexpr (BinaryKind::kind == BinaryKind::comparison)        \
+      return map_values(                                             \
+          n, z, [](T a, T b) { return value; }, a_values, b_values); \
+    break;
+#include "einsum/functions.def"
   }
+  throw Bug("a comparison without a loop");
 }
 
 template <class T>
-[[gnu::always_inline]] inline void select(const std::int64_t* c, const T* x, const T* y, T* z, std::size_t n) {
+void select(const std::int64_t* c, const T* x, const T* y, T* z, std::size_t n) {
   map_values(
       n, z, [](std::int64_t condition, T a, T b) { return condition != 0 ? a : b; }, c, x, y);
 }
@@ -131,7 +140,7 @@ template <class Integer, class From>
 }
 
 template <class From, class To>
-[[gnu::always_inline]] inline void convert(DType to, const From* x, To* z, std::size_t n) {
+void convert(DType to, const From* x, To* z, std::size_t n) {
   if constexpr (std::is_floating_point_v<To>) {
     map_values(
         n, z, [](From v) { return static_cast<To>(v); }, x);
@@ -151,180 +160,35 @@ template <class From, class To>
   }
 }
 
-/// Integer arithmetic modulo 2^64.
-using Bits = std::uint64_t;
-
-[[gnu::always_inline]] inline void apply_integer(UnaryFunction function, const std::int64_t* x, std::int64_t* z,
-                                                 std::size_t n) {
-  using I = std::int64_t;
-  switch (function) {
-    case UnaryFunction::negate:
-      return map_values(
-          n, z, [](I v) { return static_cast<I>(Bits{0} - static_cast<Bits>(v)); }, x);
-    case UnaryFunction::abs:
-      return map_values(
-          n, z, [](I v) { return v < 0 ? static_cast<I>(Bits{0} - static_cast<Bits>(v)) : v; }, x);
-    case UnaryFunction::sq:
-      return map_values(
-          n, z, [](I v) { return static_cast<I>(static_cast<Bits>(v) * static_cast<Bits>(v)); }, x);
-    case UnaryFunction::relu:
-      return map_values(
-          n, z, [](I v) { return v > 0 ? v : 0; }, x);
-    case UnaryFunction::step:
-      return map_values(
-          n, z, [](I v) { return static_cast<I>(v > 0); }, x);
-    case UnaryFunction::floor:
-      return map_values(
-          n, z, [](I v) { return v; }, x);
-    default: throw Bug("a function of floats applied to an integer");
-  }
-}
-
-[[gnu::always_inline]] inline void apply_integer(BinaryFunction function, const std::int64_t* x, const std::int64_t* y,
-                                                 std::int64_t* z, std::size_t n) {
-  using I = std::int64_t;
-  switch (function) {
-    case BinaryFunction::add:
-      return map_values(
-          n, z, [](I a, I b) { return static_cast<I>(static_cast<Bits>(a) + static_cast<Bits>(b)); }, x, y);
-    case BinaryFunction::subtract:
-      return map_values(
-          n, z, [](I a, I b) { return static_cast<I>(static_cast<Bits>(a) - static_cast<Bits>(b)); }, x, y);
-    case BinaryFunction::multiply:
-      return map_values(
-          n, z, [](I a, I b) { return static_cast<I>(static_cast<Bits>(a) * static_cast<Bits>(b)); }, x, y);
-    case BinaryFunction::power:
-      return map_values(
-          n, z, [](I a, I b) { return apply(BinaryFunction::power, a, b); }, x, y);
-    case BinaryFunction::maximum:
-      return map_values(
-          n, z, [](I a, I b) { return a > b ? a : b; }, x, y);
-    case BinaryFunction::minimum:
-      return map_values(
-          n, z, [](I a, I b) { return a < b ? a : b; }, x, y);
-    default: throw Bug("a function of two integers without a loop");
-  }
-}
-
-// The inner loops once more for each instruction set. (Clones cannot be templates.)
-
-EINREL_VECTOR_CLONES void apply_simple(UnaryFunction function, const float* x, float* z, std::size_t n) {
-  apply_float(function, x, z, n);
-}
-EINREL_VECTOR_CLONES void apply_simple(UnaryFunction function, const double* x, double* z, std::size_t n) {
-  apply_float(function, x, z, n);
-}
-EINREL_VECTOR_CLONES void apply_simple(BinaryFunction function, const float* a, const float* b, float* z,
-                                       std::size_t n) {
-  apply_float(function, a, b, z, n);
-}
-EINREL_VECTOR_CLONES void apply_simple(BinaryFunction function, const double* a, const double* b, double* z,
-                                       std::size_t n) {
-  apply_float(function, a, b, z, n);
-}
-
-}  // namespace
-
-void apply_block(UnaryFunction function, const float* x, float* z, std::size_t n) {
-  is_approximated(function) ? approximate(function, x, z, n) : apply_simple(function, x, z, n);
-}
-void apply_block(UnaryFunction function, const double* x, double* z, std::size_t n) {
-  is_approximated(function) ? approximate(function, x, z, n) : apply_simple(function, x, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(UnaryFunction function, const std::int64_t* x, std::int64_t* z, std::size_t n) {
-  apply_integer(function, x, z, n);
-}
-
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const float* a, float b, float* z, std::size_t n) {
-  apply_float(function, a, Same<float>{b}, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, float a, const float* b, float* z, std::size_t n) {
-  apply_float(function, Same<float>{a}, b, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const double* a, double b, double* z, std::size_t n) {
-  apply_float(function, a, Same<double>{b}, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, double a, const double* b, double* z, std::size_t n) {
-  apply_float(function, Same<double>{a}, b, z, n);
-}
-void apply_block(BinaryFunction function, const float* a, const float* b, float* z, std::size_t n) {
-  if (function == BinaryFunction::power) return approximate_powers(a, b, z, n);
-  apply_simple(function, a, b, z, n);
-}
-void apply_block(BinaryFunction function, const double* a, const double* b, double* z, std::size_t n) {
-  if (function == BinaryFunction::power) return approximate_powers(a, b, z, n);
-  apply_simple(function, a, b, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const BFloat16* a, const BFloat16* b, float* z,
-                                      std::size_t n) {
-  apply_float(function, Widened{a}, Widened{b}, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const BFloat16* a, const float* b, float* z,
-                                      std::size_t n) {
-  apply_float(function, Widened{a}, b, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const float* a, const BFloat16* b, float* z,
-                                      std::size_t n) {
-  apply_float(function, a, Widened{b}, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const BFloat16* a, float b, float* z, std::size_t n) {
-  apply_float(function, Widened{a}, Same<float>{b}, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, float a, const BFloat16* b, float* z, std::size_t n) {
-  apply_float(function, Same<float>{a}, Widened{b}, z, n);
-}
-EINREL_VECTOR_CLONES void apply_block(BinaryFunction function, const std::int64_t* a, const std::int64_t* b,
-                                      std::int64_t* z, std::size_t n) {
-  apply_integer(function, a, b, z, n);
-}
-
-EINREL_VECTOR_CLONES void compare_block(BinaryFunction function, const float* a, const float* b, std::int64_t* z,
-                                        std::size_t n) {
-  compare(function, a, b, z, n);
-}
-EINREL_VECTOR_CLONES void compare_block(BinaryFunction function, const double* a, const double* b, std::int64_t* z,
-                                        std::size_t n) {
-  compare(function, a, b, z, n);
-}
-EINREL_VECTOR_CLONES void compare_block(BinaryFunction function, const std::int64_t* a, const std::int64_t* b,
-                                        std::int64_t* z, std::size_t n) {
-  compare(function, a, b, z, n);
-}
-
-EINREL_VECTOR_CLONES void select_block(const std::int64_t* c, const float* a, const float* b, float* z, std::size_t n) {
-  select(c, a, b, z, n);
-}
-EINREL_VECTOR_CLONES void select_block(const std::int64_t* c, const double* a, const double* b, double* z,
-                                       std::size_t n) {
-  select(c, a, b, z, n);
-}
-EINREL_VECTOR_CLONES void select_block(const std::int64_t* c, const std::int64_t* a, const std::int64_t* b,
-                                       std::int64_t* z, std::size_t n) {
-  select(c, a, b, z, n);
-}
-
-EINREL_VECTOR_CLONES void ramp_block(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n) {
+void ramp(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n) {
   for (std::size_t i = 0; i < n; ++i, first += step) z[i] = first;
 }
 
-EINREL_VECTOR_CLONES void convert_block(DType to, const float* x, float* z, std::size_t n) { convert(to, x, z, n); }
-EINREL_VECTOR_CLONES void convert_block(DType to, const float* x, double* z, std::size_t n) { convert(to, x, z, n); }
-EINREL_VECTOR_CLONES void convert_block(DType to, const float* x, std::int64_t* z, std::size_t n) {
-  convert(to, x, z, n);
-}
-EINREL_VECTOR_CLONES void convert_block(DType to, const double* x, float* z, std::size_t n) { convert(to, x, z, n); }
-EINREL_VECTOR_CLONES void convert_block(DType to, const double* x, double* z, std::size_t n) { convert(to, x, z, n); }
-EINREL_VECTOR_CLONES void convert_block(DType to, const double* x, std::int64_t* z, std::size_t n) {
-  convert(to, x, z, n);
-}
-EINREL_VECTOR_CLONES void convert_block(DType to, const std::int64_t* x, float* z, std::size_t n) {
-  convert(to, x, z, n);
-}
-EINREL_VECTOR_CLONES void convert_block(DType to, const std::int64_t* x, double* z, std::size_t n) {
-  convert(to, x, z, n);
-}
-EINREL_VECTOR_CLONES void convert_block(DType to, const std::int64_t* x, std::int64_t* z, std::size_t n) {
-  convert(to, x, z, n);
+const BlockOps& all_block_ops() {
+  using I = std::int64_t;
+  static constexpr BlockOps all{{apply_unary<float>, apply_unary<double>, apply_unary<I>},
+                                {apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary,
+                                 apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary},
+                                {compare<float>, compare<double>, compare<I>},
+                                {select<float>, select<double>, select<I>},
+                                {convert, convert, convert, convert, convert, convert, convert, convert, convert},
+                                ramp};
+  return all;
 }
 
+}  // namespace
+}  // namespace einrel::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace einrel {
+namespace {
+
+HWY_EXPORT(all_block_ops);
+
+}  // namespace
+
+const BlockOps& block_ops() { return HWY_DYNAMIC_DISPATCH(all_block_ops)(); }
+
 }  // namespace einrel
+#endif

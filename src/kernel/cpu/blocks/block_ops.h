@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 
 #include "einsum/functions.h"
 #include "machine/processor.h"
@@ -17,57 +18,82 @@ namespace einrel {
 /// first-level cache. What is reduced where it lies comes in longer blocks; loading and storing take any number.
 inline constexpr std::size_t lanes_per_block = nominal_processor.first_cache / 32;
 
-void apply_block(UnaryFunction function, const float* x, float* z, std::size_t n);
-void apply_block(UnaryFunction function, const double* x, double* z, std::size_t n);
-void apply_block(UnaryFunction function, const std::int64_t* x, std::int64_t* z, std::size_t n);
+/// The loops for one instruction set; std::get finds one by its type. A and B are pointers to values, or to elements of
+/// an operand that are bf16, or one number in the place of many.
+struct BlockOps {
+  template <class T>
+  using Unary = void (*)(UnaryFunction function, const T* x, T* z, std::size_t n);
+  template <class A, class B, class T>
+  using Binary = void (*)(BinaryFunction function, A a, B b, T* z, std::size_t n);
+  template <class T>
+  using Compare = void (*)(BinaryFunction function, const T* a, const T* b, std::int64_t* z, std::size_t n);
+  template <class T>
+  using Select = void (*)(const std::int64_t* c, const T* a, const T* b, T* z, std::size_t n);
+  template <class From, class To>
+  using Convert = void (*)(DType to, const From* x, To* z, std::size_t n);
+
+  std::tuple<Unary<float>, Unary<double>, Unary<std::int64_t>> unary;
+  std::tuple<Binary<const float*, const float*, float>, Binary<const float*, float, float>,
+             Binary<float, const float*, float>, Binary<const double*, const double*, double>,
+             Binary<const double*, double, double>, Binary<double, const double*, double>,
+             Binary<const BFloat16*, const BFloat16*, float>, Binary<const BFloat16*, const float*, float>,
+             Binary<const float*, const BFloat16*, float>, Binary<const BFloat16*, float, float>,
+             Binary<float, const BFloat16*, float>, Binary<const std::int64_t*, const std::int64_t*, std::int64_t>>
+      binary;
+  std::tuple<Compare<float>, Compare<double>, Compare<std::int64_t>> compare;
+  std::tuple<Select<float>, Select<double>, Select<std::int64_t>> select;
+  std::tuple<Convert<float, float>, Convert<float, double>, Convert<float, std::int64_t>, Convert<double, float>,
+             Convert<double, double>, Convert<double, std::int64_t>, Convert<std::int64_t, float>,
+             Convert<std::int64_t, double>, Convert<std::int64_t, std::int64_t>>
+      convert;
+  void (*ramp)(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n);
+};
+
+/// Those for this processor.
+const BlockOps& block_ops();
+
+template <class T>
+void apply_block(UnaryFunction function, const T* x, T* z, std::size_t n) {
+  std::get<BlockOps::Unary<T>>(block_ops().unary)(function, x, z, n);
+}
 
 /// Every function but the comparisons.
-void apply_block(BinaryFunction function, const float* a, const float* b, float* z, std::size_t n);
-void apply_block(BinaryFunction function, const double* a, const double* b, double* z, std::size_t n);
-void apply_block(BinaryFunction function, const std::int64_t* a, const std::int64_t* b, std::int64_t* z, std::size_t n);
-
+template <class A, class B, class T>
+void apply_block(BinaryFunction function, const A* a, const B* b, T* z, std::size_t n) {
+  std::get<BlockOps::Binary<const A*, const B*, T>>(block_ops().binary)(function, a, b, z, n);
+}
 /// The same functions, except powers, of one number and every value of a block.
-void apply_block(BinaryFunction function, const float* a, float b, float* z, std::size_t n);
-void apply_block(BinaryFunction function, const double* a, double b, double* z, std::size_t n);
-void apply_block(BinaryFunction function, float a, const float* b, float* z, std::size_t n);
-void apply_block(BinaryFunction function, double a, const double* b, double* z, std::size_t n);
-
-/// The same, where some or all values are elements of an operand.
-void apply_block(BinaryFunction function, const BFloat16* a, const BFloat16* b, float* z, std::size_t n);
-void apply_block(BinaryFunction function, const BFloat16* a, const float* b, float* z, std::size_t n);
-void apply_block(BinaryFunction function, const float* a, const BFloat16* b, float* z, std::size_t n);
-void apply_block(BinaryFunction function, const BFloat16* a, float b, float* z, std::size_t n);
-void apply_block(BinaryFunction function, float a, const BFloat16* b, float* z, std::size_t n);
+template <class A, class T>
+void apply_block(BinaryFunction function, const A* a, T b, T* z, std::size_t n) {
+  std::get<BlockOps::Binary<const A*, T, T>>(block_ops().binary)(function, a, b, z, n);
+}
+template <class B, class T>
+void apply_block(BinaryFunction function, T a, const B* b, T* z, std::size_t n) {
+  std::get<BlockOps::Binary<T, const B*, T>>(block_ops().binary)(function, a, b, z, n);
+}
 
 /// The comparisons: 1 or 0.
-void compare_block(BinaryFunction function, const float* a, const float* b, std::int64_t* z, std::size_t n);
-void compare_block(BinaryFunction function, const double* a, const double* b, std::int64_t* z, std::size_t n);
-void compare_block(BinaryFunction function, const std::int64_t* a, const std::int64_t* b, std::int64_t* z,
-                   std::size_t n);
+template <class T>
+void compare_block(BinaryFunction function, const T* a, const T* b, std::int64_t* z, std::size_t n) {
+  std::get<BlockOps::Compare<T>>(block_ops().compare)(function, a, b, z, n);
+}
 
 /// c != 0 ? a : b.
-void select_block(const std::int64_t* c, const float* a, const float* b, float* z, std::size_t n);
-void select_block(const std::int64_t* c, const double* a, const double* b, double* z, std::size_t n);
-void select_block(const std::int64_t* c, const std::int64_t* a, const std::int64_t* b, std::int64_t* z, std::size_t n);
+template <class T>
+void select_block(const std::int64_t* c, const T* a, const T* b, T* z, std::size_t n) {
+  std::get<BlockOps::Select<T>>(block_ops().select)(c, a, b, z, n);
+}
 
 /// first, first + step, first + 2 * step, ...
-void ramp_block(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n);
+inline void ramp_block(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n) {
+  block_ops().ramp(first, step, z, n);
+}
 
 /// x as a step of type `to` leaves it (f32 into floats, f64 into doubles, else into int64).
-void convert_block(DType to, const float* x, float* z, std::size_t n);
-void convert_block(DType to, const float* x, double* z, std::size_t n);
-void convert_block(DType to, const float* x, std::int64_t* z, std::size_t n);
-void convert_block(DType to, const double* x, float* z, std::size_t n);
-void convert_block(DType to, const double* x, double* z, std::size_t n);
-void convert_block(DType to, const double* x, std::int64_t* z, std::size_t n);
-void convert_block(DType to, const std::int64_t* x, float* z, std::size_t n);
-void convert_block(DType to, const std::int64_t* x, double* z, std::size_t n);
-void convert_block(DType to, const std::int64_t* x, std::int64_t* z, std::size_t n);
-
-/// z[i] = x[i] rounded once to `to`, bf16 or f16. z may be x.
-void round_block(DType to, const float* x, float* z, std::size_t n);
-void round_block(DType to, const double* x, float* z, std::size_t n);
-void round_block(DType to, const std::int64_t* x, float* z, std::size_t n);
+template <class From, class To>
+void convert_block(DType to, const From* x, To* z, std::size_t n) {
+  std::get<BlockOps::Convert<From, To>>(block_ops().convert)(to, x, z, n);
+}
 
 /// Elements that lie evenly spaced: `count` values of a block from lane `first` on, of which the first one is the
 /// element `offset` of an operand. Or several rows of them, `row_step` elements apart and one after another in the
@@ -80,18 +106,42 @@ struct ElementSpan {
   std::int64_t row_step = 0;
 };
 
+/// The loops between values and elements, for one instruction set.
+struct BlockMemory {
+  template <class T>
+  using Load = void (*)(DType stored, const std::byte* data, const ElementSpan* spans, std::size_t span_count,
+                        std::int64_t step, T* z);
+  template <class T>
+  using Store = void (*)(DType stored, const T* x, std::byte* to, std::int64_t step, std::size_t n);
+  template <class T>
+  using Round = void (*)(DType to, const T* x, float* z, std::size_t n);
+
+  std::tuple<Load<float>, Load<double>, Load<std::int64_t>> load;
+  std::tuple<Store<float>, Store<double>, Store<std::int64_t>> store;
+  std::tuple<Round<float>, Round<double>, Round<std::int64_t>> round;
+};
+
+/// Those for this processor.
+const BlockMemory& block_memory();
+
+/// z[i] = x[i] rounded once to `to`, bf16 or f16. z may be x.
+template <class T>
+void round_block(DType to, const T* x, float* z, std::size_t n) {
+  std::get<BlockMemory::Round<T>>(block_memory().round)(to, x, z, n);
+}
+
 /// Loads spans whose elements are `step` apart, of type `stored`, at any alignment. bf16 and f16 load as float, f32 and
 /// f64 as themselves, the others as int64; every other pair is a Bug.
+template <class T>
 void load_block(DType stored, const std::byte* data, const ElementSpan* spans, std::size_t span_count,
-                std::int64_t step, float* z);
-void load_block(DType stored, const std::byte* data, const ElementSpan* spans, std::size_t span_count,
-                std::int64_t step, double* z);
-void load_block(DType stored, const std::byte* data, const ElementSpan* spans, std::size_t span_count,
-                std::int64_t step, std::int64_t* z);
+                std::int64_t step, T* z) {
+  std::get<BlockMemory::Load<T>>(block_memory().load)(stored, data, spans, span_count, step, z);
+}
 
 /// Rounds x as narrow<> does and stores it at every step-th element.
-void store_block(DType stored, const float* x, std::byte* to, std::int64_t step, std::size_t n);
-void store_block(DType stored, const double* x, std::byte* to, std::int64_t step, std::size_t n);
-void store_block(DType stored, const std::int64_t* x, std::byte* to, std::int64_t step, std::size_t n);
+template <class T>
+void store_block(DType stored, const T* x, std::byte* to, std::int64_t step, std::size_t n) {
+  std::get<BlockMemory::Store<T>>(block_memory().store)(stored, x, to, step, n);
+}
 
 }  // namespace einrel

@@ -20,11 +20,9 @@ namespace einrel {
 namespace {
 
 /// Whether the function can leave its type's range, so that its result must be brought back.
-bool may_leave_type(UnaryFunction function) {
-  return function != UnaryFunction::relu && function != UnaryFunction::step && function != UnaryFunction::floor;
-}
+bool may_leave_type(UnaryFunction function) { return !has(function, Trait::stays_in_type); }
 bool may_leave_type(BinaryFunction function) {
-  return !is_comparison(function) && function != BinaryFunction::maximum && function != BinaryFunction::minimum;
+  return !is_comparison(function) && einrel::kind_of(function) != BinaryKind::extreme;
 }
 
 /// Of the widest values.
@@ -509,7 +507,7 @@ bool BlockProgram::is_approximated_of(std::size_t value) const {
   };
   const auto first = std::find_if(instructions_.begin(), instructions_.end(), uses);
   if (first == instructions_.end()) return false;
-  if (const auto* const unary = std::get_if<ApplyUnary>(&first->op)) return is_approximated(unary->function);
+  if (const auto* const unary = std::get_if<ApplyUnary>(&first->op)) return has(unary->function, Trait::approximated);
   const auto* const binary = std::get_if<ApplyBinary>(&first->op);
   return binary != nullptr && binary->function == BinaryFunction::power;
 }

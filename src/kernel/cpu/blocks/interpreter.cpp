@@ -119,7 +119,7 @@ class Interpreter {
     const bool folds = schedule_.kind == Kind::fold || schedule_.kind == Kind::rows;
     const bool adds = schedule_.kind == Kind::results && reducer_;
     // Folds look once more through a block with a new extreme.
-    const bool searches = reducer_ == Reducer::argmax || reducer_ == Reducer::argmin;
+    const bool searches = finds_position(reducer_);
     const auto* const operand = body.steps.size() == 1 ? std::get_if<OperandValue>(&body.steps[0].op) : nullptr;
     // Sums in double fill the first-level cache; what is added to them comes from the second.
     constexpr auto most_sums = static_cast<std::int64_t>(nominal_processor.first_cache / sizeof(double));

@@ -145,8 +145,7 @@ class Chooser {
         most_lanes_(most_lanes),
         results_(loops_of_kind(nest, false)),
         reduced_(loops_of_kind(nest, true)) {
-    const std::optional<Reducer> reducer = spec.einsum.reducer;
-    order_counts_ = reducer == Reducer::argmax || reducer == Reducer::argmin;
+    order_counts_ = finds_position(spec.einsum.reducer);
   }
 
   Schedule map() {

@@ -20,6 +20,7 @@ extern "C" {
 [[gnu::simd("notinbranch")]] float expm1f(float) noexcept;
 [[gnu::simd("notinbranch")]] float tanhf(float) noexcept;
 [[gnu::simd("notinbranch")]] float erff(float) noexcept;
+[[gnu::simd("notinbranch")]] float erfcf(float) noexcept;
 [[gnu::simd("notinbranch")]] float sinf(float) noexcept;
 [[gnu::simd("notinbranch")]] float cosf(float) noexcept;
 [[gnu::simd("notinbranch")]] float powf(float, float) noexcept;

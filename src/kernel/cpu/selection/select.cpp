@@ -8,8 +8,9 @@
 #include <span>
 #include <utility>
 
+#include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/streaming.h"
-#include "kernel/cpu/blocks/vector_clones.h"
+#include "kernel/cpu/selection/select_loops.h"
 #include "kernel/cpu/selection/select_nest.h"
 #include "kernel/heed_stop.h"
 #include "machine/processor.h"
@@ -231,16 +232,6 @@ void sort_piece(const Selecting& it, const Piece& piece, const Arrays& arrays, s
   sorted.begins[0] = 0;
 }
 
-EINREL_VECTOR_CLONES void add_row(const float* from, std::int64_t count, double* sums) {
-  for (std::int64_t i = 0; i < count; ++i) sums[i] += static_cast<double>(from[i]);
-}
-EINREL_VECTOR_CLONES void add_row(const double* from, std::int64_t count, double* sums) {
-  for (std::int64_t i = 0; i < count; ++i) sums[i] += from[i];
-}
-EINREL_VECTOR_CLONES void narrow_row(const double* sums, std::int64_t count, float* to) {
-  for (std::int64_t i = 0; i < count; ++i) to[i] = static_cast<float>(sums[i]);
-}
-
 template <class Stored>
 constexpr bool is_plain_float = std::is_same_v<Stored, float> || std::is_same_v<Stored, double>;
 
@@ -266,7 +257,7 @@ template <class Stored, class Sum>
 void store_elements(const Sum* sums, std::int64_t count, std::byte* to) {
   if constexpr (std::is_same_v<Stored, float>) {
     if (reinterpret_cast<std::uintptr_t>(to) % sizeof(float) == 0)
-      return narrow_row(sums, count, reinterpret_cast<float*>(to));
+      return convert_block(DType::f32, sums, reinterpret_cast<float*>(to), static_cast<std::size_t>(count));
   }
   for (std::int64_t i = 0; i < count; ++i, to += sizeof(Stored)) {
     const auto value = narrow<Stored>(sums[i]);

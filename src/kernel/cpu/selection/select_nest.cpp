@@ -6,7 +6,8 @@
 
 #include "base/error.h"
 #include "einsum/selection.h"
-#include "kernel/cpu/blocks/vector_clones.h"
+#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/cpu/selection/select_loops.h"
 
 namespace einrel::selecting {
 namespace {
@@ -222,30 +223,6 @@ void add_elements(const std::byte* data, std::int64_t offset, std::int64_t step,
 
 using Values = std::array<std::int64_t, Run::longest>;
 
-EINREL_VECTOR_CLONES void fill_linear(std::int64_t first, std::int64_t step, std::int64_t count, std::int64_t* values) {
-  auto value = static_cast<std::uint64_t>(first);
-  for (std::int64_t i = 0; i < count; ++i, value += static_cast<std::uint64_t>(step))
-    values[i] = static_cast<std::int64_t>(value);
-}
-
-EINREL_VECTOR_CLONES void add_scaled(const std::int64_t* values, std::int64_t factor, std::int64_t count,
-                                     std::int64_t* sums) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    sums[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(sums[i]) +
-                                        static_cast<std::uint64_t>(values[i]) * static_cast<std::uint64_t>(factor));
-  }
-}
-
-/// is_outside[i] = -1 where a position is not from 0 up to, but not including, the extent; there it becomes 0.
-EINREL_VECTOR_CLONES void note_outside(const std::int64_t* positions, std::int64_t extent, std::int64_t count,
-                                       std::int64_t* is_outside, std::int64_t* inside) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::int64_t outside = positions[i] < 0 || positions[i] >= extent ? -1 : 0;
-    is_outside[i] |= outside;
-    inside[i] = positions[i] & ~outside;
-  }
-}
-
 }  // namespace
 
 std::variant<SelectNest, std::string> select_nest(const KernelSpec& spec) {
@@ -264,7 +241,7 @@ void find_offsets(const SelectNest& nest, const std::byte* const* operands, cons
   Values position;
   std::vector<Values> guards(nest.guards.size());
   const auto fill = [&](std::size_t quantity, Values& values) {
-    fill_linear(quantities[quantity], inner.steps[quantity], run.count, values.data());
+    ramp_block(quantities[quantity], inner.steps[quantity], values.data(), static_cast<std::size_t>(run.count));
   };
   fill(result_quantity, run.result);
   fill(source_quantity, run.source);
