@@ -136,6 +136,7 @@ cosh = _UNARY["cosh"]
 divide = _BINARY["divide"]
 equal = _BINARY["equal"]
 erf = _UNARY["erf"]
+erfc = _UNARY["erfc"]
 exp = _UNARY["exp"]
 expm1 = _UNARY["expm1"]
 gelu = _UNARY["gelu"]
@@ -269,6 +270,7 @@ __all__ = [
     "empty_like",
     "equal",
     "erf",
+    "erfc",
     "exp",
     "expand_dims",
     "expm1",

@@ -305,6 +305,7 @@ _MATHEMATICS: Final = [
     ("atanh", lambda x: (call("log1p", x) - call("log1p", -x)) / 2, "The inverse of tanh.",
      ">>> atanh([0.0]).tolist()\n[0.0]"),
     ("erf", _unary("erf"), "The error function.", ">>> erf([0.0]).tolist()\n[0.0]"),
+    ("erfc", _unary("erfc"), "1 - erf(x), exact for large x.", ">>> erfc([0.0]).tolist()\n[1.0]"),
     ("sigmoid", _unary("sigmoid"), "1 / (1 + exp(-x)).", ">>> sigmoid([0.0]).tolist()\n[0.5]"),
     ("relu", _unary("relu"), "The larger of x and 0.", ">>> relu([-1.0, 2.0]).tolist()\n[0.0, 2.0]"),
     ("gelu", _unary("gelu"), "x times the share of a normal distribution below x.",

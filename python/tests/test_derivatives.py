@@ -67,6 +67,7 @@ TABLE: Final[dict[str, Row | list[Row]]] = {
         (lambda x: er.einsum("ii->i", x) ** 2, [(SQUARE[0],)]),
     ],
     "erf": of_one(er.erf),
+    "erfc": of_one(er.erfc),
     "exp": of_one(er.exp),
     "expand_dims": of_one(lambda x: er.expand_dims(x, axis=0) ** 2),
     "expm1": of_one(er.expm1),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import ml_dtypes
@@ -50,6 +51,13 @@ def test_binary_broadcasts(name: str, rng: np.random.Generator) -> None:
 def test_unary(name: str, rng: np.random.Generator) -> None:
     x = rng.normal(size=(3, 4)) * 3
     close(getattr(er, name)(x), getattr(np, name)(x))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_erfc_is_accurate_where_it_is_small(dtype: Any) -> None:
+    x = np.linspace(-6, 9, 1001, dtype=dtype)
+    expected = np.array([math.erfc(value) for value in x])
+    np.testing.assert_allclose(np.asarray(er.erfc(x)), expected, rtol=8 * np.finfo(dtype).eps)
 
 
 @pytest.mark.parametrize("name", OF_POSITIVE)

@@ -113,25 +113,12 @@ TEST_F(ApiExpression, MeansWhatCppPrecedenceSays) {
 }
 
 TEST_F(ApiExpression, HasEveryFunctionOfTheLanguage) {
-  const std::vector<std::pair<Expression, std::string>> rows{{abs(a), "abs"},
-                                                             {exp(a), "exp"},
-                                                             {log(a), "log"},
-                                                             {log1p(a), "log1p"},
-                                                             {expm1(a), "expm1"},
-                                                             {sqrt(a), "sqrt"},
-                                                             {rsqrt(a), "rsqrt"},
-                                                             {sq(a), "sq"},
-                                                             {tanh(a), "tanh"},
-                                                             {sigmoid(a), "sigmoid"},
-                                                             {relu(a), "relu"},
-                                                             {step(a), "step"},
-                                                             {gelu(a), "gelu"},
-                                                             {silu(a), "silu"},
-                                                             {erf(a), "erf"},
-                                                             {sin(a), "sin"},
-                                                             {cos(a), "cos"},
-                                                             {floor(a), "floor"},
-                                                             {stop_gradient(a), "stop_gradient"}};
+  const std::vector<std::pair<Expression, std::string>> rows{
+      {abs(a), "abs"},     {exp(a), "exp"},         {log(a), "log"},     {log1p(a), "log1p"},
+      {expm1(a), "expm1"}, {sqrt(a), "sqrt"},       {rsqrt(a), "rsqrt"}, {sq(a), "sq"},
+      {tanh(a), "tanh"},   {sigmoid(a), "sigmoid"}, {relu(a), "relu"},   {step(a), "step"},
+      {gelu(a), "gelu"},   {silu(a), "silu"},       {erf(a), "erf"},     {erfc(a), "erfc"},
+      {sin(a), "sin"},     {cos(a), "cos"},         {floor(a), "floor"}, {stop_gradient(a), "stop_gradient"}};
   for (const auto& [formula, name] : rows) EXPECT_EQ(text_of(formula), name + "(X[i,j])");
   EXPECT_EQ(text_of(uniform(1)), "uniform(1)");
   EXPECT_EQ(text_of(2 * normal(1)), "2 * normal(1)");

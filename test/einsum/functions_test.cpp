@@ -57,6 +57,8 @@ TEST(Functions, AreAllListedOnceWithUsageAndMeaning) {
 
 TEST(Functions, HaveTheValuesOfTheTextbooks) {
   EXPECT_DOUBLE_EQ(apply(U::erf, 0.5), 0.5204998778130465);
+  EXPECT_DOUBLE_EQ(apply(U::erfc, 0.5), 0.4795001221869535);
+  EXPECT_DOUBLE_EQ(apply(U::erfc, 10.0), 2.088487583762545e-45);
   EXPECT_DOUBLE_EQ(apply(U::sigmoid, 0.0), 0.5);
   EXPECT_DOUBLE_EQ(apply(U::sigmoid, 2.0), 0.8807970779778823);
   EXPECT_DOUBLE_EQ(apply(U::silu, 1.0), 0.7310585786300049);

@@ -97,6 +97,7 @@ class RandomTerm {
         {"gelu({})", [](const HyperDual& x) { return gelu(x); }},
         {"silu({})", [](const HyperDual& x) { return x * sigmoid(x); }},
         {"erf({})", [](const HyperDual& x) { return erf(x); }},
+        {"erfc({})", [](const HyperDual& x) { return HyperDual{1} - erf(x); }},
         {"sin({})", [](const HyperDual& x) { return x.through(std::sin(x.x), std::cos(x.x), -std::sin(x.x)); }},
         {"cos({})", [](const HyperDual& x) { return x.through(std::cos(x.x), -std::sin(x.x), -std::cos(x.x)); }},
         {"expm1(min({}, 1))",

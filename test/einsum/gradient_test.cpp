@@ -42,6 +42,7 @@ std::vector<Smooth> smooth_functions() {
           {"gelu(x)"},
           {"silu(x)"},
           {"erf(x)"},
+          {"erfc(x)"},
           {"sin(x)"},
           {"cos(x)"},
           {"x + 2"},

@@ -249,6 +249,7 @@ Expression step(const Expression& x);           ///< 1 where x > 0, else 0
 Expression gelu(const Expression& x);           ///< x times the share of a normal distribution below x
 Expression silu(const Expression& x);           ///< x * sigmoid(x)
 Expression erf(const Expression& x);            ///< the error function
+Expression erfc(const Expression& x);           ///< 1 - erf(x), exact for large x
 Expression sin(const Expression& x);            ///< the sine
 Expression cos(const Expression& x);            ///< the cosine
 Expression floor(const Expression& x);          ///< the largest whole number up to x
