@@ -347,33 +347,42 @@ void default_outputs(CheckState& state, const build::Program& program, EinGraph&
   }
 }
 
+/// What each statement does to the program that is being checked.
+struct StatementCheck {
+  CheckState& state;
+  CheckedProgram& result;
+  std::vector<build::Name>& outputs;
+  Span where;
+
+  void operator()(const build::Dims&) const {}     // taken before all others
+  void operator()(const build::Scalars&) const {}  // likewise
+  void operator()(const build::Inputs& inputs) const {
+    for (const build::InputDecl& input : inputs.inputs) define_input(state, input, result);
+  }
+  void operator()(const build::MacroDef& macro) const {
+    std::set<std::string> scalars;
+    for (const auto& [name, scalar] : state.scalars) scalars.insert(name);
+    state.macros.define(macro, scalars, state.errors);
+  }
+  void operator()(const build::Definition& definition) const { check_definition(state, definition, where); }
+  void operator()(const build::ViewDefinition& view) const { check_view(state, view, where); }
+  void operator()(const build::Gradient& gradient) const { check_gradient(state, gradient, where); }
+  void operator()(const build::State& declared) const { check_state_statement(state, declared, where); }
+  void operator()(const build::Next& next) const { check_next(state, next, where); }
+  void operator()(const build::Minimize& minimize) const {
+    check_minimize(state, minimize, where);
+    result.losses.push_back(minimize.loss.text);
+  }
+  void operator()(const build::Until& until) const { check_until(state, until, where); }
+  void operator()(const build::Outputs& names) const {
+    outputs.insert(outputs.end(), names.names.begin(), names.names.end());
+  }
+};
+
 void check_statement(CheckState& state, const build::Statement& statement, CheckedProgram& result,
                      std::vector<build::Name>& outputs) {
   for (const build::Name& name : defined_names(statement)) claim_name(state, statement, name);
-  if (const auto* inputs = std::get_if<build::Inputs>(&statement.what)) {
-    for (const build::InputDecl& input : inputs->inputs) define_input(state, input, result);
-  } else if (const auto* macro = std::get_if<build::MacroDef>(&statement.what)) {
-    std::set<std::string> scalars;
-    for (const auto& [name, scalar] : state.scalars) scalars.insert(name);
-    state.macros.define(*macro, scalars, state.errors);
-  } else if (const auto* definition = std::get_if<build::Definition>(&statement.what)) {
-    check_definition(state, *definition, statement.span);
-  } else if (const auto* view = std::get_if<build::ViewDefinition>(&statement.what)) {
-    check_view(state, *view, statement.span);
-  } else if (const auto* gradient = std::get_if<build::Gradient>(&statement.what)) {
-    check_gradient(state, *gradient, statement.span);
-  } else if (const auto* declared = std::get_if<build::State>(&statement.what)) {
-    check_state_statement(state, *declared, statement.span);
-  } else if (const auto* next = std::get_if<build::Next>(&statement.what)) {
-    check_next(state, *next, statement.span);
-  } else if (const auto* minimize = std::get_if<build::Minimize>(&statement.what)) {
-    check_minimize(state, *minimize, statement.span);
-    result.losses.push_back(minimize->loss.text);
-  } else if (const auto* until = std::get_if<build::Until>(&statement.what)) {
-    check_until(state, *until, statement.span);
-  } else if (const auto* names = std::get_if<build::Outputs>(&statement.what)) {
-    outputs.insert(outputs.end(), names->names.begin(), names->names.end());
-  }
+  std::visit(StatementCheck{state, result, outputs, statement.span}, statement.what);
 }
 
 /// --dim for a label that the program does not have.

@@ -13,9 +13,7 @@ namespace {
 std::size_t add_operand(Vertex& vertex, EinSum& einsum, const PooledAccess& pooled,
                         const std::map<std::size_t, std::size_t>& position) {
   Access access = pooled.access;
-  for (Index& index : access.indices) {
-    for (IndexTerm& term : index.terms) term.label = position.at(term.label);
-  }
+  map_labels(access, [&](std::size_t label) { return position.at(label); });
   // Statements with very many operands would make this search quadratic; they need no sharing.
   const std::size_t searched = std::min<std::size_t>(einsum.operands.size(), 64);
   for (std::size_t i = 0; i < searched; ++i) {
@@ -49,9 +47,9 @@ std::optional<std::size_t> VertexMaker::find_loose(const std::string& name) cons
 std::vector<std::size_t> VertexMaker::labels_of(const ScalarExpr& body) const {
   std::set<std::size_t> labels;
   for (const ScalarStep& step : body.steps) {
-    if (const auto* value = std::get_if<LabelValue>(&step.op)) labels.insert(value->label);
-    if (const auto* operand = std::get_if<OperandValue>(&step.op)) {
-      for (const Index& index : pool_[operand->operand].access.indices) {
+    if (const auto label = label_read(step)) labels.insert(*label);
+    if (const auto operand = operand_read(step)) {
+      for (const Index& index : pool_[*operand].access.indices) {
         for (const IndexTerm& term : index.terms) labels.insert(term.label);
       }
     }
@@ -77,11 +75,8 @@ Vertex VertexMaker::make(ScalarExpr body, const std::vector<std::size_t>& output
   Vertex vertex;
   vertex.dtype = dtype;
   vertex.where = where_;
-  for (ScalarStep& step : body.steps) {
-    if (auto* value = std::get_if<LabelValue>(&step.op)) value->label = position.at(value->label);
-    if (auto* operand = std::get_if<OperandValue>(&step.op))
-      operand->operand = add_operand(vertex, einsum, pool_[operand->operand], position);
-  }
+  map_labels(body, [&](std::size_t label) { return position.at(label); });
+  map_operands(body, [&](std::size_t operand) { return add_operand(vertex, einsum, pool_[operand], position); });
   einsum.body = std::move(body);
   einsum.reducer = reducer;
   for (const std::size_t label : output) vertex.bound.push_back(extent_or_open(scope_.extent(label)));

@@ -24,6 +24,12 @@ bool is_state(const EinGraph& graph, std::size_t vertex) {
                      [&](const State& state) { return state.now.index == vertex; });
 }
 
+void map_labels(Access& access, const Renumbering& to) {
+  for (Index& index : access.indices) {
+    for (IndexTerm& term : index.terms) term.label = to(term.label);
+  }
+}
+
 void take_ends(const EinGraph& from, const std::vector<VertexId>& moved, EinGraph& to) {
   to.scalars = from.scalars;
   to.complex = from.complex;

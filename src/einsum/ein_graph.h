@@ -47,6 +47,9 @@ struct Access {
   bool operator==(const Access&) const = default;
 };
 
+/// Reads along other labels.
+void map_labels(Access& access, const Renumbering& to);
+
 /// Z[output] = reducer over `reduced` of body(operand values, label values), for every binding of the output
 /// labels: the extended Einstein notation of EinDecomp, section 3, for any number of operands.
 ///   Z[i,k] = sum[j] X[i,j] * Y[j,k]: labels i,j,k; output {0,2}; reduced {1}; operands X(0,1), Y(1,2).

@@ -1,5 +1,7 @@
 #include "einsum/scalar_expr.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace einrel {
@@ -63,6 +65,49 @@ std::vector<std::size_t> subexpression_starts(const ScalarExpr& expr) {
     starts.push_back(start);
   }
   return starts;
+}
+
+std::optional<std::size_t> operand_read(const ScalarStep& step) {
+  const auto* const value = std::get_if<OperandValue>(&step.op);
+  return value == nullptr ? std::nullopt : std::optional(value->operand);
+}
+
+std::optional<std::size_t> label_read(const ScalarStep& step) {
+  const auto* const value = std::get_if<LabelValue>(&step.op);
+  return value == nullptr ? std::nullopt : std::optional(value->label);
+}
+
+bool reads_operand(const ScalarExpr& expr, std::size_t operand) {
+  return std::any_of(expr.steps.begin(), expr.steps.end(),
+                     [&](const ScalarStep& step) { return operand_read(step) == operand; });
+}
+
+bool reads_label(const ScalarExpr& expr, std::size_t label) {
+  return std::any_of(expr.steps.begin(), expr.steps.end(),
+                     [&](const ScalarStep& step) { return label_read(step) == label; });
+}
+
+void map_operands(ScalarExpr& expr, const Renumbering& to) {
+  for (ScalarStep& step : expr.steps) {
+    if (auto* const value = std::get_if<OperandValue>(&step.op)) value->operand = to(value->operand);
+  }
+}
+
+void map_labels(ScalarExpr& expr, const Renumbering& to) {
+  for (ScalarStep& step : expr.steps) {
+    if (auto* const value = std::get_if<LabelValue>(&step.op)) value->label = to(value->label);
+  }
+}
+
+ScalarExpr substitute(const ScalarExpr& expr,
+                      const std::function<std::vector<ScalarStep>(const ScalarStep&)>& replacement) {
+  ScalarExpr result;
+  for (const ScalarStep& step : expr.steps) {
+    const std::vector<ScalarStep> steps = replacement(step);
+    if (steps.empty()) result.steps.push_back(step);
+    result.steps.insert(result.steps.end(), steps.begin(), steps.end());
+  }
+  return result;
 }
 
 }  // namespace einrel

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -107,5 +109,20 @@ std::vector<std::vector<std::size_t>> arguments_of_steps(const ScalarExpr& expr)
 std::size_t arity(const ScalarStep& step);
 /// For each step, the first step of the subexpression that ends there. O(steps).
 std::vector<std::size_t> subexpression_starts(const ScalarExpr& expr);
+
+/// The operand, or the label, whose value a step is.
+std::optional<std::size_t> operand_read(const ScalarStep& step);
+std::optional<std::size_t> label_read(const ScalarStep& step);
+bool reads_operand(const ScalarExpr& expr, std::size_t operand);
+bool reads_label(const ScalarExpr& expr, std::size_t label);
+
+/// Another number for each.
+using Renumbering = std::function<std::size_t(std::size_t)>;
+/// Reads other operands, or labels: `to` is asked step by step, in order.
+void map_operands(ScalarExpr& expr, const Renumbering& to);
+void map_labels(ScalarExpr& expr, const Renumbering& to);
+/// The steps that `replacement` gives in the place of each step; the step itself where these are none.
+ScalarExpr substitute(const ScalarExpr& expr,
+                      const std::function<std::vector<ScalarStep>(const ScalarStep&)>& replacement);
 
 }  // namespace einrel

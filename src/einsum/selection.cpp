@@ -331,10 +331,8 @@ class Solver {
   bool reads(const ElementTerm& term, std::size_t label) const {
     if (!term.computed) return einrel::reads(einsum_.operands[term.operand], label);
     return std::any_of(term.computed->steps.begin(), term.computed->steps.end(), [&](const ScalarStep& step) {
-      const auto* const value = std::get_if<LabelValue>(&step.op);
-      const auto* const element = std::get_if<OperandValue>(&step.op);
-      return (value != nullptr && value->label == label) ||
-             (element != nullptr && einrel::reads(einsum_.operands[element->operand], label));
+      const std::optional<std::size_t> element = operand_read(step);
+      return label_read(step) == label || (element && einrel::reads(einsum_.operands[*element], label));
     });
   }
 

@@ -240,7 +240,7 @@ std::vector<std::size_t> operands_read(const Vertex& vertex) { return std::visit
 std::vector<std::size_t> operands_read(const ScalarExpr& body) {
   std::set<std::size_t> read;
   for (const ScalarStep& step : body.steps) {
-    if (const auto* value = std::get_if<OperandValue>(&step.op)) read.insert(value->operand);
+    if (const auto operand = operand_read(step)) read.insert(*operand);
   }
   return {read.begin(), read.end()};
 }

@@ -10,9 +10,9 @@ namespace einrel {
 LabelSet VertexSplitter::labels_of(const ScalarExpr& expr) const {
   LabelSet labels(einsum_.labels.size(), false);
   for (const ScalarStep& step : expr.steps) {
-    if (const auto* value = std::get_if<LabelValue>(&step.op)) labels[value->label] = true;
-    if (const auto* use = std::get_if<OperandValue>(&step.op)) {
-      for (const Index& index : operand(use->operand).second.indices) {
+    if (const auto label = label_read(step)) labels[*label] = true;
+    if (const auto read = operand_read(step)) {
+      for (const Index& index : operand(*read).second.indices) {
         for (const IndexTerm& term : index.terms) labels[term.label] = true;
       }
     }
@@ -101,9 +101,7 @@ BodyPart VertexSplitter::mapped_operand(const ScalarExpr& body, std::size_t posi
     einsum.operands[0].indices.push_back({0, {{1, d}}});
   }
   einsum.body = body;
-  for (ScalarStep& step : einsum.body.steps) {
-    if (auto* use = std::get_if<OperandValue>(&step.op)) use->operand = 0;
-  }
+  map_operands(einsum.body, [](std::size_t) { return std::size_t{0}; });
   vertex.op = std::move(einsum);
   graph_.vertices.push_back(std::move(vertex));
   access.pad = pad;
@@ -121,10 +119,10 @@ void VertexSplitter::finish(const ScalarExpr& body, const LabelSet& all, std::op
 VertexSplitter::OperandLabels VertexSplitter::labels_of_operands(const ScalarExpr& body, std::size_t count) const {
   OperandLabels found{{}, std::vector<std::size_t>(count, 0)};
   for (const ScalarStep& step : body.steps) {
-    const auto* const use = std::get_if<OperandValue>(&step.op);
-    if (use == nullptr) continue;
+    const std::optional<std::size_t> read = operand_read(step);
+    if (!read) continue;
     std::vector<std::size_t>& list = found.lists.emplace_back();
-    const Access access = operand(use->operand).second;
+    const Access access = operand(*read).second;
     for (const Index& index : access.indices) {
       for (const IndexTerm& term : index.terms) {
         if (std::find(list.begin(), list.end(), term.label) != list.end()) continue;
@@ -200,21 +198,18 @@ VertexId VertexSplitter::add_vertex(const ScalarExpr& body, const LabelSet& all,
   if (!einsum.reduced.empty()) einsum.reducer = reducer;
   std::map<std::size_t, std::size_t> moved;
   einsum.body = body;
-  for (ScalarStep& step : einsum.body.steps) {
-    if (auto* value = std::get_if<LabelValue>(&step.op)) value->label = position.at(value->label);
-    auto* use = std::get_if<OperandValue>(&step.op);
-    if (use == nullptr) continue;
-    if (moved.count(use->operand) == 0) {
-      auto [input, access] = operand(use->operand);
-      for (Index& index : access.indices) {
-        for (IndexTerm& term : index.terms) term.label = position.at(term.label);
-      }
-      moved[use->operand] = einsum.operands.size();
+  const auto own_label = [&](std::size_t label) { return position.at(label); };
+  map_labels(einsum.body, own_label);
+  map_operands(einsum.body, [&](std::size_t read) {
+    if (moved.count(read) == 0) {
+      auto [input, access] = operand(read);
+      map_labels(access, own_label);
+      moved[read] = einsum.operands.size();
       einsum.operands.push_back(std::move(access));
       vertex.inputs.push_back(input);
     }
-    use->operand = moved.at(use->operand);
-  }
+    return moved.at(read);
+  });
   vertex.op = std::move(einsum);
   graph_.vertices.push_back(std::move(vertex));
   return VertexId{graph_.vertices.size() - 1};

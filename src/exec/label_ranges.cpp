@@ -59,21 +59,9 @@ ConstantPositions narrow(Access& access, const std::vector<Label>& labels, std::
 
 /// Values of a label become those in the range and where it begins, which `first` gives.
 ScalarExpr with_first(const ScalarExpr& body, std::size_t label, std::size_t first) {
-  ScalarExpr result;
-  for (const ScalarStep& step : body.steps) {
-    result.steps.push_back(step);
-    const auto* const value = std::get_if<LabelValue>(&step.op);
-    if (value == nullptr || value->label != label) continue;
-    result.steps.insert(result.steps.end(),
-                        {{step.type, OperandValue{first}}, {step.type, ApplyBinary{BinaryFunction::add}}});
-  }
-  return result;
-}
-
-bool has_value(const ScalarExpr& body, std::size_t label) {
-  return std::any_of(body.steps.begin(), body.steps.end(), [&](const ScalarStep& step) {
-    const auto* const value = std::get_if<LabelValue>(&step.op);
-    return value != nullptr && value->label == label;
+  return substitute(body, [&](const ScalarStep& step) -> std::vector<ScalarStep> {
+    if (label_read(step) != label) return {};
+    return {step, {step.type, OperandValue{first}}, {step.type, ApplyBinary{BinaryFunction::add}}};
   });
 }
 
@@ -150,7 +138,7 @@ std::optional<ExtremeKernels> extreme_kernels(const Kernel& kernel, const std::v
                                               std::size_t arrays) {
   const Vertex vertex = vertices_of(kernel, bounds).front();
   const auto& einsum = std::get<EinSum>(vertex.op);
-  if (einsum.reducer != Reducer::argmax && einsum.reducer != Reducer::argmin) return std::nullopt;
+  if (!finds_position(einsum.reducer)) return std::nullopt;
   const DType type = einsum.body.type();
   const std::vector<std::size_t>& reads = kernel.steps.front().reads;
   Vertex extreme = vertex;
@@ -202,7 +190,7 @@ KernelOnRange on_range(const Kernel& kernel, const std::vector<Shape>& bounds, s
   einsum.body = std::move(partial.body);
   on.vertex.dtype = partial.dtype;
   KernelOnRange result;
-  if (has_value(einsum.body, label)) {
+  if (reads_label(einsum.body, label)) {
     einsum.body = with_first(einsum.body, label, einsum.operands.size());
     einsum.operands.emplace_back();
     on.operand_reads.push_back(on.arguments.size());

@@ -15,38 +15,23 @@ std::optional<std::size_t> label_along(const Access& access) {
   return plain_label(access.indices.front());
 }
 
-bool is_read(const ScalarExpr& body, std::size_t operand) {
-  return std::any_of(body.steps.begin(), body.steps.end(), [&](const ScalarStep& step) {
-    const auto* const value = std::get_if<OperandValue>(&step.op);
-    return value != nullptr && value->operand == operand;
-  });
-}
-
 /// Steps that read positions along a label become its value and where the positions begin, which `operand` gives.
 ScalarExpr with_values(const ScalarExpr& body, std::size_t operand, std::size_t label) {
-  ScalarExpr result;
-  for (const ScalarStep& step : body.steps) {
-    const auto* const value = std::get_if<OperandValue>(&step.op);
-    if (value == nullptr || value->operand != operand) {
-      result.steps.push_back(step);
-      continue;
-    }
-    result.steps.insert(result.steps.end(), {{DType::i64, LabelValue{label}},
-                                             {DType::i64, OperandValue{operand}},
-                                             {DType::i64, ApplyBinary{BinaryFunction::add}}});
-    const ScalarStep converted{step.type, Convert{}};
-    if (step.type != DType::i64) result.steps.push_back(converted);
-  }
-  return result;
+  return substitute(body, [&](const ScalarStep& step) {
+    std::vector<ScalarStep> steps;
+    if (operand_read(step) != operand) return steps;
+    steps = {{DType::i64, LabelValue{label}},
+             {DType::i64, OperandValue{operand}},
+             {DType::i64, ApplyBinary{BinaryFunction::add}}};
+    if (step.type != DType::i64) steps.push_back({step.type, Convert{}});
+    return steps;
+  });
 }
 
 void remove_operand(EinSum& einsum, std::vector<std::size_t>& reads, std::size_t operand) {
   einsum.operands.erase(einsum.operands.begin() + static_cast<std::ptrdiff_t>(operand));
   reads.erase(reads.begin() + static_cast<std::ptrdiff_t>(operand));
-  for (ScalarStep& step : einsum.body.steps) {
-    auto* const value = std::get_if<OperandValue>(&step.op);
-    if (value != nullptr && value->operand > operand) --value->operand;
-  }
+  map_operands(einsum.body, [&](std::size_t read) { return read > operand ? read - 1 : read; });
 }
 
 /// One step that reads `argument`; false where it reads it in another way than along a label.
@@ -55,7 +40,7 @@ bool take_positions(EinSum& einsum, std::vector<std::size_t>& reads, std::size_t
     if (reads[o] != argument) continue;
     const std::optional<std::size_t> label = label_along(einsum.operands[o]);
     if (label && measured_label(einsum, reads, o, 0)) einsum.labels[*label].extent = extent;
-    if (!is_read(einsum.body, o)) {
+    if (!reads_operand(einsum.body, o)) {
       remove_operand(einsum, reads, o);
       continue;
     }

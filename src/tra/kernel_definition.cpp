@@ -252,14 +252,9 @@ void reorder_labels(EinSum& einsum) {
   einsum.labels = std::move(labels);
   for (std::size_t& label : einsum.output) label = position[label];
   for (std::size_t& label : einsum.reduced) label = position[label];
-  for (Access& access : einsum.operands) {
-    for (Index& index : access.indices) {
-      for (IndexTerm& term : index.terms) term.label = position[term.label];
-    }
-  }
-  for (ScalarStep& step : einsum.body.steps) {
-    if (auto* value = std::get_if<LabelValue>(&step.op)) value->label = position[value->label];
-  }
+  const auto to_position = [&](std::size_t label) { return position[label]; };
+  for (Access& access : einsum.operands) map_labels(access, to_position);
+  map_labels(einsum.body, to_position);
 }
 
 void reorder_operands(EinSum& einsum, std::vector<std::size_t>& reads) {
@@ -268,7 +263,7 @@ void reorder_operands(EinSum& einsum, std::vector<std::size_t>& reads) {
     if (std::find(order.begin(), order.end(), operand) == order.end()) order.push_back(operand);
   };
   for (const ScalarStep& step : einsum.body.steps) {
-    if (const auto* value = std::get_if<OperandValue>(&step.op)) add(value->operand);
+    if (const auto operand = operand_read(step)) add(*operand);
   }
   std::vector<std::size_t> unused(einsum.operands.size());
   std::iota(unused.begin(), unused.end(), std::size_t{0});
@@ -283,9 +278,7 @@ void reorder_operands(EinSum& einsum, std::vector<std::size_t>& reads) {
   }
   einsum.operands = std::move(operands);
   reads = std::move(new_reads);
-  for (ScalarStep& step : einsum.body.steps) {
-    if (auto* value = std::get_if<OperandValue>(&step.op)) value->operand = position[value->operand];
-  }
+  map_operands(einsum.body, [&](std::size_t operand) { return position[operand]; });
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ class EinSumLowering {
 
   /// The result's keys are the output labels.
   Source run(ChunkedEinSum e) {
-    const bool is_position = e.reducer == Reducer::argmax || e.reducer == Reducer::argmin;
+    const bool is_position = finds_position(e.reducer);
     return is_position && reduces_cut_labels(e) ? position_of_extreme(std::move(e)) : reduce(std::move(e), name_);
   }
 
@@ -119,18 +119,9 @@ class EinSumLowering {
       return std::nullopt;
     const Scatter scatter{label, form.elements.front().operand};
     const auto count = [&](auto is_it) { return std::count_if(e.body.steps.begin(), e.body.steps.end(), is_it); };
-    const auto compared = count([&](const ScalarStep& step) { return is_label(step, scatter.label); });
-    const auto read = count([&](const ScalarStep& step) { return is_operand(step, scatter.position); });
+    const auto compared = count([&](const ScalarStep& step) { return label_read(step) == scatter.label; });
+    const auto read = count([&](const ScalarStep& step) { return operand_read(step) == scatter.position; });
     return compared == 1 && read == 1 ? std::optional(scatter) : std::nullopt;
-  }
-
-  static bool is_label(const ScalarStep& step, std::size_t label) {
-    const auto* const value = std::get_if<LabelValue>(&step.op);
-    return value != nullptr && value->label == label;
-  }
-  static bool is_operand(const ScalarStep& step, std::size_t operand) {
-    const auto* const value = std::get_if<OperandValue>(&step.op);
-    return value != nullptr && value->operand == operand;
   }
 
   /// In the place of T, T - begin for each chunk of v; in the place of v, a label of all chunks, which are as large as
@@ -142,14 +133,14 @@ class EinSumLowering {
     cuts_.parts.push_back(1);
     std::replace(e.output.begin(), e.output.end(), scatter.label, within);
     for (ScalarStep& step : e.body.steps) {
-      if (is_label(step, scatter.label)) std::get<LabelValue>(step.op).label = within;
-      if (!is_operand(step, scatter.position)) continue;
+      if (label_read(step) == scatter.label) std::get<LabelValue>(step.op).label = within;
+      if (operand_read(step) != scatter.position) continue;
       e.operands.push_back(relative_to_chunks(e, scatter, step.type));
       step = operand_step(e.operands.size() - 1, DType::i64);
     }
     // What is compared keeps its type.
     for (std::size_t s = 0; s + 1 < e.body.steps.size(); ++s) {
-      if (is_label(e.body.steps[s], within)) e.body.steps[s].type = DType::i64;
+      if (label_read(e.body.steps[s]) == within) e.body.steps[s].type = DType::i64;
     }
   }
 
@@ -251,20 +242,20 @@ class EinSumLowering {
     for (const ScalarExpr& part : parts) read = joined(std::move(read), operands_read(part));
     bool found = false;
     for (ScalarExpr& part : parts) {
-      std::vector<ScalarStep> steps;
-      for (const ScalarStep& step : part.steps) {
-        const auto* value = std::get_if<LabelValue>(&step.op);
-        if (value == nullptr || !cuts_.is_cut(value->label) || is_read_plainly(e, read, value->label)) {
-          steps.push_back(step);
-          continue;
-        }
+      part = substitute(part, [&](const ScalarStep& step) -> std::vector<ScalarStep> {
+        const std::optional<std::size_t> label = label_read(step);
+        if (!label || !cuts_.is_cut(*label) || is_read_plainly(e, read, *label)) return {};
         found = true;
-        steps.push_back(operand_step(positions_operand(e, value->label), DType::i64));
-        if (step.type != DType::i64) steps.push_back({step.type, Convert{}});
-      }
-      part.steps = std::move(steps);
+        return converted({operand_step(positions_operand(e, *label), DType::i64)}, step.type);
+      });
     }
     return found;
+  }
+
+  /// i64 as another type.
+  static std::vector<ScalarStep> converted(std::vector<ScalarStep> steps, DType type) {
+    if (type != DType::i64) steps.push_back({type, Convert{}});
+    return steps;
   }
 
   static bool is_read_plainly(const ChunkedEinSum& e, const std::vector<std::size_t>& operands, std::size_t label) {
@@ -330,7 +321,7 @@ class EinSumLowering {
       }
     }
     for (const ScalarStep& step : body.steps) {
-      if (const auto* value = std::get_if<LabelValue>(&step.op)) used.insert(value->label);
+      if (const auto label = label_read(step)) used.insert(*label);
     }
     std::vector<std::size_t> labels;
     for (const std::size_t label : joined(e.output, e.reduced)) {
@@ -354,9 +345,7 @@ class EinSumLowering {
       source = static_cast<std::size_t>(std::lower_bound(sources.begin(), sources.end(), source) - sources.begin());
     }
     for (std::size_t& operand : operands) operand = own.at(operand);
-    for (ScalarStep& step : part.body.steps) {
-      if (auto* value = std::get_if<OperandValue>(&step.op)) value->operand = own.at(value->operand);
-    }
+    map_operands(part.body, [&](std::size_t operand) { return own.at(operand); });
     return part;
   }
 
@@ -472,22 +461,17 @@ class EinSumLowering {
 
   /// A kernel counts from 0 in each chunk: it adds where the chunk begins to values of labels that are cut.
   ScalarExpr with_begins(const ScalarExpr& body, std::size_t first, std::vector<std::size_t>& values) const {
-    ScalarExpr result;
-    for (const ScalarStep& step : body.steps) {
-      const auto* value = std::get_if<LabelValue>(&step.op);
-      if (value == nullptr || !cuts_.is_cut(value->label)) {
-        result.steps.push_back(step);
-        continue;
-      }
-      const auto known = std::find(values.begin(), values.end(), value->label);
+    return substitute(body, [&](const ScalarStep& step) -> std::vector<ScalarStep> {
+      const std::optional<std::size_t> label = label_read(step);
+      if (!label || !cuts_.is_cut(*label)) return {};
+      const auto known = std::find(values.begin(), values.end(), *label);
       const auto number = static_cast<std::size_t>(known - values.begin());
-      if (known == values.end()) values.push_back(value->label);
-      result.steps.push_back({DType::i64, *value});
-      result.steps.push_back(operand_step(first + number, DType::i64));
-      result.steps.push_back({DType::i64, ApplyBinary{BinaryFunction::add}});
-      if (step.type != DType::i64) result.steps.push_back({step.type, Convert{}});
-    }
-    return result;
+      if (known == values.end()) values.push_back(*label);
+      return converted({{DType::i64, step.op},
+                        operand_step(first + number, DType::i64),
+                        {DType::i64, ApplyBinary{BinaryFunction::add}}},
+                       step.type);
+    });
   }
 
   KernelWithValues kernel_for(const ChunkedEinSum& e, const std::vector<std::size_t>& operands,
@@ -505,13 +489,12 @@ class EinSumLowering {
     einsum.body = with_begins(e.body, e.operands.size(), values);
     std::vector<std::size_t> moved(e.operands.size() + values.size(), 0);
     std::vector<std::size_t> reads;
+    const auto own_label = [&](std::size_t label) { return own[label]; };
     const auto add = [&](const Operand& operand) {
       const auto argument = std::find(sources.begin(), sources.end(), operand.source) - sources.begin();
       reads.push_back(static_cast<std::size_t>(argument));
       einsum.operands.push_back(operand.access);
-      for (Index& index : einsum.operands.back().indices) {
-        for (IndexTerm& term : index.terms) term.label = own[term.label];
-      }
+      map_labels(einsum.operands.back(), own_label);
     };
     for (const std::size_t operand : operands) {
       moved[operand] = reads.size();
@@ -523,10 +506,8 @@ class EinSumLowering {
       einsum.operands.emplace_back();
       reads.push_back(sources.size() + v);
     }
-    for (ScalarStep& step : einsum.body.steps) {
-      if (auto* value = std::get_if<OperandValue>(&step.op)) value->operand = moved[value->operand];
-      if (auto* value = std::get_if<LabelValue>(&step.op)) value->label = own[value->label];
-    }
+    map_operands(einsum.body, [&](std::size_t operand) { return moved[operand]; });
+    map_labels(einsum.body, own_label);
     std::vector<DType> arguments;
     for (const std::size_t source : sources) arguments.push_back(e.sources[source].dtype);
     arguments.resize(arguments.size() + values.size(), DType::i64);

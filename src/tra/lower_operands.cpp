@@ -13,8 +13,7 @@ bool has_no_elements(const Shape& bound) { return std::find(bound.begin(), bound
 /// Reads of operand `operand` become `step` in its place.
 void replace_reads(ScalarExpr& body, std::size_t operand, double pad) {
   for (ScalarStep& step : body.steps) {
-    const auto* value = std::get_if<OperandValue>(&step.op);
-    if (value != nullptr && value->operand == operand) step = number_step(pad, step.type);
+    if (operand_read(step) == operand) step = number_step(pad, step.type);
   }
 }
 
@@ -146,9 +145,7 @@ ChunkedEinSum read_operands(ProgramBuilder& builder, const Vertex& vertex, const
     moved[operand] = static_cast<std::size_t>(known - result.operands.begin());
     if (known == result.operands.end()) result.operands.push_back({source, access});
   }
-  for (ScalarStep& step : result.body.steps) {
-    if (auto* value = std::get_if<OperandValue>(&step.op)) value->operand = moved[value->operand];
-  }
+  map_operands(result.body, [&](std::size_t operand) { return moved[operand]; });
   return result;
 }
 

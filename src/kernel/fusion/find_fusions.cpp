@@ -48,10 +48,7 @@ bool can_be_cut(const EinGraph& graph, const Vertex& vertex, const EinSum& einsu
       if (is_guarded(access.indices[d], einsum, label, bound[d])) return false;
     }
   }
-  return std::none_of(einsum.body.steps.begin(), einsum.body.steps.end(), [label](const ScalarStep& step) {
-    const auto* const value = std::get_if<LabelValue>(&step.op);
-    return value != nullptr && value->label == label;
-  });
+  return !reads_label(einsum.body, label);
 }
 
 class Finder {

@@ -15,16 +15,7 @@ bool is_costly(const ScalarStep& step) {
   if (std::holds_alternative<ApplyRandom>(step.op)) return true;
   if (const auto* const binary = std::get_if<ApplyBinary>(&step.op)) return binary->function == BinaryFunction::power;
   const auto* const unary = std::get_if<ApplyUnary>(&step.op);
-  if (unary == nullptr) return false;
-  switch (unary->function) {
-    case UnaryFunction::negate:
-    case UnaryFunction::abs:
-    case UnaryFunction::sq:
-    case UnaryFunction::relu:
-    case UnaryFunction::step:
-    case UnaryFunction::floor: return false;
-    default: return true;
-  }
+  return unary != nullptr && !keeps_integers(unary->function);
 }
 
 /// Whether steps [begin, end) are the x of an exp(x - y), or a whole body whose largest value is taken. As a vertex of
@@ -77,18 +68,14 @@ std::optional<Part> part_of(const Vertex& vertex, std::size_t begin, std::size_t
     if (auto* const value = std::get_if<OperandValue>(&step.op)) {
       Access access = einsum.operands[value->operand];
       if (access.pad) return std::nullopt;
-      for (Index& index : access.indices) {
-        for (IndexTerm& term : index.terms) term.label = own_label(term.label);
-      }
+      map_labels(access, own_label);
       part.inputs.push_back(vertex.inputs[value->operand]);
       part.einsum.operands.push_back(std::move(access));
       value->operand = part.inputs.size() - 1;
     }
     part.einsum.body.steps.push_back(std::move(step));
   }
-  for (ScalarStep& step : part.einsum.body.steps) {
-    if (auto* const value = std::get_if<LabelValue>(&step.op)) value->label = own_label(value->label);
-  }
+  map_labels(part.einsum.body, own_label);
   return part;
 }
 
@@ -138,17 +125,15 @@ void drop_unread_operands(Vertex& vertex) {
   std::vector<std::optional<std::size_t>> place(vertex.inputs.size());
   std::vector<VertexId> inputs;
   std::vector<Access> operands;
-  for (ScalarStep& step : einsum.body.steps) {
-    auto* const value = std::get_if<OperandValue>(&step.op);
-    if (value == nullptr) continue;
-    auto& at = place[value->operand];
+  map_operands(einsum.body, [&](std::size_t read) {
+    auto& at = place[read];
     if (!at) {
       at = inputs.size();
-      inputs.push_back(vertex.inputs[value->operand]);
-      operands.push_back(einsum.operands[value->operand]);
+      inputs.push_back(vertex.inputs[read]);
+      operands.push_back(einsum.operands[read]);
     }
-    value->operand = *at;
-  }
+    return *at;
+  });
   vertex.inputs = std::move(inputs);
   einsum.operands = std::move(operands);
 }
