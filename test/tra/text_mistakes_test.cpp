@@ -74,11 +74,10 @@ TEST(TraMistakes, CallsOfTheWrongFormAreShownWithTheRightOne) {
 }
 
 TEST(TraMistakes, BrokenTextIsShownWhereItBreaks) {
-  EXPECT_THAT(mistake("C = join(<1>, <0>, matMul(A, A)"), HasSubstr("expected ','"));
+  EXPECT_THAT(mistake("C = join(<1>, <0>, matMul(A, A)"), StartsWith("3:9 '(' is never closed | add ')'"));
   EXPECT_THAT(mistake("C = join(<1, <0>, matMul)(A, A)"), HasSubstr("3:14"));
-  EXPECT_THAT(mistake("C = join(<1>, <0>, matMul)(A, A"), StartsWith("3:32 expected ',' before the end of the line"));
-  EXPECT_THAT(mistake("C = join(<1>, <0>, matMul)(A, A))"),
-              StartsWith("3:33 expected the end of the statement before ')'"));
+  EXPECT_THAT(mistake("C = join(<1>, <0>, matMul)(A, A"), StartsWith("3:27 '(' is never closed | add ')'"));
+  EXPECT_THAT(mistake("C = join(<1>, <0>, matMul)(A, A))"), StartsWith("3:33 ')' closes nothing"));
   EXPECT_THAT(mistake("C = "), HasSubstr("expected a relation or an operation before the end"));
   EXPECT_THAT(mistake("C"), StartsWith("3:1 'C' does not start a statement"));
   EXPECT_THAT(mistake("C = transform(relu)(A);"),
@@ -86,7 +85,7 @@ TEST(TraMistakes, BrokenTextIsShownWhereItBreaks) {
   EXPECT_THAT(mistake("C = tile(1x, 2)(A)"), StartsWith("3:10 bad number '1x'"));
   EXPECT_THAT(mistake("C = tile(1.5, 2)(A)"), StartsWith("3:10 '1.5' is no whole number"));
   EXPECT_THAT(mistake("C = transform(\xff)(A)"), HasSubstr("not UTF-8"));
-  EXPECT_THAT(mistake("input C[4"), StartsWith("3:10 expected ',' before the end of the line"));
+  EXPECT_THAT(mistake("input C[4"), StartsWith("3:8 '[' is never closed | add ']'"));
   EXPECT_THAT(mistake("kernel k(X[i) -> [i] = X[i]"), HasSubstr("3:"));
   EXPECT_THAT(mistake("kernel k(X[i]) -> [i] = "), HasSubstr("expected an expression"));
   EXPECT_THAT(mistake("kernel k() -> [i] = 1"), HasSubstr("expected an array before ')'"));
@@ -104,7 +103,7 @@ G = transform(relu)(F)
 H = transform(relu)(I)
 )"),
               ElementsAre(StartsWith("1:18 the cut has 1 entry, but the tensor has 2 dimensions"),
-                          StartsWith("5:15 a value is missing"), StartsWith("7:21 unknown relation 'I'")));
+                          StartsWith("5:14 '(' is never closed | add ')'"), StartsWith("7:21 unknown relation 'I'")));
 }
 
 TEST(TraMistakes, NamesStandForOneThing) {

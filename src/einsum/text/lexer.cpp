@@ -16,8 +16,6 @@ namespace {
 
 constexpr std::array<std::string_view, 6> statement_words{"dims", "input", "scalar", "def", "gradient", "output"};
 constexpr std::array<std::string_view, 6> other_words{"view", "pad", "where", "in_range_at", "wrt", "inf"};
-constexpr std::array<std::string_view, 18> symbols{"**", "==", "!=", "<=", ">=", "+", "-", "*", "/",
-                                                   "=",  "<",  ">",  "(",  ")",  "[", "]", ",", ":"};
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool starts_name(char c) {
@@ -43,7 +41,8 @@ bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
 class Lexer {
  public:
-  Lexer(const SourceText& source, std::vector<Diagnostic>& errors) : text_(source.text()), errors_(errors) {}
+  Lexer(const SourceText& source, const Notation& notation, std::vector<Diagnostic>& errors)
+      : notation_(notation), text_(source.text()), errors_(errors) {}
 
   std::vector<Token> run() {
     while (at_ < text_.size() && errors_.size() < most_errors) step();
@@ -126,14 +125,15 @@ class Lexer {
 
   void symbol() {
     const std::string_view rest = text_.substr(at_);
-    const auto* found =
-        std::find_if(symbols.begin(), symbols.end(), [&](std::string_view s) { return rest.starts_with(s); });
+    const auto found = std::find_if(notation_.symbols.begin(), notation_.symbols.end(),
+                                    [&](std::string_view s) { return rest.starts_with(s); });
     const bool may_be_foreign =
-        found == symbols.end() || (rest.size() > 1 && std::string_view("=/*>").find(rest[1]) != std::string_view::npos);
-    const std::size_t own = found == symbols.end() ? 0 : found->size();
+        found == notation_.symbols.end() || (notation_.is_of_einsums && rest.size() > 1 &&
+                                             std::string_view("=/*>").find(rest[1]) != std::string_view::npos);
+    const std::size_t own = found == notation_.symbols.end() ? 0 : found->size();
     if (const std::size_t length = may_be_foreign ? other_notations::sign_length(rest) : 0; length > own)
       return foreign_sign(rest.substr(0, length));
-    if (found == symbols.end()) {
+    if (found == notation_.symbols.end()) {
       const std::size_t length = utf8_length(rest);
       const std::string_view character = rest.substr(0, length);
       error(fmt::format("'{}' is not part of the language", printable(character)), {at_, at_ + length},
@@ -189,15 +189,7 @@ class Lexer {
   bool line_continues() const {
     if (!open_.empty()) return true;
     if (tokens_.empty() || tokens_.back().kind != TokenKind::symbol) return false;
-    const std::string& last = tokens_.back().text;
-    return last == "]" ? ends_with_reduction() : last != ")";
-  }
-
-  /// sum[i,j] at the end of a line: the product that it takes must follow.
-  bool ends_with_reduction() const {
-    std::size_t opener = tokens_.size() - 1;
-    while (opener > 0 && tokens_[opener].text != "[" && tokens_[opener].kind != TokenKind::newline) --opener;
-    return opener > 0 && tokens_[opener].text == "[" && reducer_named(tokens_[opener - 1].text).has_value();
+    return !notation_.may_end_behind(tokens_);
   }
 
   void newline() {
@@ -207,7 +199,7 @@ class Lexer {
     if (!tokens_.empty() && tokens_.back().kind != TokenKind::newline) push(TokenKind::newline, here, here);
   }
 
-  /// Whether the line that begins at `at` begins with a statement's word or with `NAME[...] =`.
+  /// Whether the line that begins at `at` begins with a statement's word or with what is defined.
   bool statement_starts_at(std::size_t at) const {
     const auto skip_blanks = [&] {
       while (at < text_.size() && is_blank(text_[at])) ++at;
@@ -219,16 +211,20 @@ class Lexer {
     if (word.empty() || is_digit(word.front())) return false;
     skip_blanks();
     if (at < text_.size() && starts_name(text_[at])) {
-      return std::find(statement_words.begin(), statement_words.end(), word) != statement_words.end();
+      const std::vector<std::string_view>& words = notation_.statement_words;
+      return std::find(words.begin(), words.end(), word) != words.end();
     }
-    if (at >= text_.size() || text_[at] != '[') return false;
-    while (at < text_.size() && text_[at] != ']' && text_[at] != '\n') ++at;
-    if (at >= text_.size() || text_[at] != ']') return false;
-    ++at;
-    skip_blanks();
+    if (notation_.is_of_einsums) {
+      if (at >= text_.size() || text_[at] != '[') return false;
+      while (at < text_.size() && text_[at] != ']' && text_[at] != '\n') ++at;
+      if (at >= text_.size() || text_[at] != ']') return false;
+      ++at;
+      skip_blanks();
+    }
     return at < text_.size() && text_[at] == '=' && (at + 1 >= text_.size() || text_[at + 1] != '=');
   }
 
+  const Notation& notation_;
   std::string_view text_;
   std::vector<Diagnostic>& errors_;
   std::size_t at_ = 0;
@@ -236,18 +232,33 @@ class Lexer {
   std::vector<Token> open_;
 };
 
+/// sum[i,j] at the end of a line: the product that it takes must follow.
+bool end_with_reduction(const std::vector<Token>& tokens) {
+  std::size_t opener = tokens.size() - 1;
+  while (opener > 0 && tokens[opener].text != "[" && tokens[opener].kind != TokenKind::newline) --opener;
+  return opener > 0 && tokens[opener].text == "[" && reducer_named(tokens[opener - 1].text).has_value();
+}
+
+bool may_end_behind(const std::vector<Token>& tokens) {
+  return tokens.back().text == ")" || (tokens.back().text == "]" && !end_with_reduction(tokens));
+}
+
 }  // namespace
 
-std::optional<std::vector<Token>> tokens_of_no_text(const SourceText& source, std::vector<Diagnostic>& errors) {
-  std::optional<Diagnostic> no_text = why_not_text(source);
-  if (!no_text) return std::nullopt;
-  errors.push_back(std::move(*no_text));
-  return std::vector<Token>{{TokenKind::bad, {}, ""}, {TokenKind::newline, {}, ""}, {TokenKind::end, {}, ""}};
+std::vector<Token> tokenize(const SourceText& source, const Notation& notation, std::vector<Diagnostic>& errors) {
+  if (std::optional<Diagnostic> no_text = why_not_text(source)) {  // one bad token, at which parsers stop silently
+    errors.push_back(std::move(*no_text));
+    return {{TokenKind::bad, {}, ""}, {TokenKind::newline, {}, ""}, {TokenKind::end, {}, ""}};
+  }
+  return Lexer(source, notation, errors).run();
 }
 
 std::vector<Token> tokenize(const SourceText& source, std::vector<Diagnostic>& errors) {
-  if (auto nothing = tokens_of_no_text(source, errors)) return std::move(*nothing);
-  return Lexer(source, errors).run();
+  static const Notation notation{
+      {statement_words.begin(), statement_words.end()},
+      {"**", "==", "!=", "<=", ">=", "+", "-", "*", "/", "=", "<", ">", "(", ")", "[", "]", ",", ":"},
+      may_end_behind};
+  return tokenize(source, notation, errors);
 }
 
 bool is_reserved(std::string_view word) {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/suggest.h"
+#include "einsum/text/lexer.h"
 #include "einsum/text/parse_expr.h"
-#include "tra/text/call_lexer.h"
 #include "tra/text/kernel_statement.h"
 
 namespace einrel::calls {
@@ -325,6 +325,21 @@ class CallParser {
   std::size_t depth_ = 0;
 };
 // NOLINTEND(misc-no-recursion)
+
+/// ">" may end a line: it closes a vector.
+bool may_end_behind_call(const std::vector<Token>& tokens) {
+  const std::string& last = tokens.back().text;
+  return last == ")" || last == "]" || last == ">";
+}
+
+std::vector<Token> tokenize_calls(const SourceText& source, std::vector<Diagnostic>& errors) {
+  static const Notation notation{
+      {"kernel", "input", "scalar", "output"},
+      {"->", "**", "==", "!=", "<=", ">=", "+", "-", "*", "/", "%", "=", "<", ">", "(", ")", "[", "]", ",", ":", "."},
+      may_end_behind_call,
+      false};
+  return tokenize(source, notation, errors);
+}
 
 /// Reads statements.
 class ProgramParser {
