@@ -95,6 +95,7 @@ from ._reductions import (
     softmax,
     std,
     sum,
+    sumsq,
     var,
 )
 from ._shapes import (
@@ -377,6 +378,7 @@ __all__ = [
     "stop_gradient",
     "subtract",
     "sum",
+    "sumsq",
     "take",
     "take_along_axis",
     "tan",

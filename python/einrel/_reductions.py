@@ -96,6 +96,15 @@ def sum(x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None,
     return _reduce("sum", x, axis, keepdims, _summed_as(x, dtype))
 
 
+def sumsq(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+    """The sum of the squares over dimensions; of integers i64. Floats are squared and added in f64.
+
+    >>> sumsq([[1, 2], [3, 4]], axis=0).tolist()
+    [10, 20]
+    """
+    return _reduce("sumsq", x, axis, keepdims, _summed_as(x, None))
+
+
 def prod(x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
     """The product over dimensions; of integers i64.
 

@@ -433,7 +433,7 @@ def test_plain_scripts_in_duckdb_know_nan_and_infinities() -> None:
     special = [np.nan, np.inf, -np.inf, 0.0, 1.5, -1000.0, 1000.0]
     rows = np.array(np.meshgrid(special, special, special)).reshape(3, -1).T.copy()
     text = f"dims i={len(rows)} j=3\ninput X[i,j] : f64\n"
-    for reducer in ("sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"):
+    for reducer in ("sum", "sumsq", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"):
         text += f"of_{reducer}[i] = {reducer}[j] X[i,j]\n"
     found, wanted = made_by_duckdb(text + "E[i,j] = exp(X[i,j])\nS[i,j] = sigmoid(X[i,j])\n", {"X": rows})
     for name, expected in wanted.items():

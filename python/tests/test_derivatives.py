@@ -129,6 +129,7 @@ TABLE: Final[dict[str, Row | list[Row]]] = {
     "sum": at(lambda x: er.sum(x, axis=1) ** 2, ROWS),
     "take": of_one(lambda x: er.take(x, INDEX, axis=0) ** 2),
     "take_along_axis": at(lambda x: er.take_along_axis(x, INDEX, axis=1) ** 2, ROWS),
+    "sumsq": [at(er.sumsq, ROWS), at(lambda x: er.sumsq(x, axis=1), ROWS)],
     "tan": of_one(er.tan),
     "tanh": of_one(er.tanh),
     "tensordot": (lambda x, y: er.tensordot(x, y, axes=1), [(ROWS[0], np.array(ROWS[1]).T)]),

@@ -101,6 +101,7 @@ def test_softmax_and_its_relatives(rng: np.random.Generator) -> None:
     np.testing.assert_allclose(np.asarray(er.softmax(x)), soft)
     np.testing.assert_allclose(np.asarray(er.log_softmax(x)), np.log(soft))
     np.testing.assert_allclose(np.asarray(er.logsumexp(x, axis=0)), np.log(np.exp(x).sum(0)))
+    np.testing.assert_allclose(np.asarray(er.sumsq(x, axis=0)), (x**2).sum(0))
     spread = x - x.mean(-1, keepdims=True)
     normal = spread / np.sqrt((spread**2).mean(-1, keepdims=True) + 1e-5)
     np.testing.assert_allclose(np.asarray(er.layer_norm(x)), normal)

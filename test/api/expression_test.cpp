@@ -128,12 +128,17 @@ TEST_F(ApiExpression, HasEveryFunctionOfTheLanguage) {
     EXPECT_EQ(text_of(cast(dtype, a)), std::string(name_of(dtype)) + "(X[i,j])");
   }
   const Expression b = y(j, k);
-  const std::vector<std::pair<Expression, std::string>> reductions{
-      {sum({k}, b), "sum"},       {prod({k}, b), "prod"},
-      {max({k}, b), "max"},       {min({k}, b), "min"},
-      {mean({k}, b), "mean"},     {any({k}, b), "any"},
-      {all({k}, b), "all"},       {argmax({k}, b), "argmax"},
-      {argmin({k}, b), "argmin"}, {logsumexp({k}, b), "logsumexp"}};
+  const std::vector<std::pair<Expression, std::string>> reductions{{sum({k}, b), "sum"},
+                                                                   {sumsq({k}, b), "sumsq"},
+                                                                   {prod({k}, b), "prod"},
+                                                                   {max({k}, b), "max"},
+                                                                   {min({k}, b), "min"},
+                                                                   {mean({k}, b), "mean"},
+                                                                   {any({k}, b), "any"},
+                                                                   {all({k}, b), "all"},
+                                                                   {argmax({k}, b), "argmax"},
+                                                                   {argmin({k}, b), "argmin"},
+                                                                   {logsumexp({k}, b), "logsumexp"}};
   for (const auto& [formula, name] : reductions) EXPECT_EQ(text_of(formula), name + "[k] Y[j,k]");
   EXPECT_EQ(text_of(softmax({j}, a)), "softmax[j](X[i,j])");
   EXPECT_EQ(text_of(logsoftmax({j}, a)), "logsoftmax[j](X[i,j])");

@@ -137,6 +137,8 @@ TEST(Reducers, GiveTheTypeThatHoldsTheirResult) {
   EXPECT_EQ(reduced_type(Reducer::sum, DType::f32), DType::f32);
   EXPECT_EQ(reduced_type(Reducer::sum, DType::i32), DType::i32);
   EXPECT_EQ(reduced_type(Reducer::sum, DType::boolean), DType::i64);
+  EXPECT_EQ(reduced_type(Reducer::sumsq, DType::boolean), DType::i64);
+  EXPECT_EQ(reduced_type(Reducer::sumsq, DType::f16), DType::f16);
   EXPECT_EQ(reduced_type(Reducer::prod, DType::boolean), DType::i64);
   EXPECT_EQ(reduced_type(Reducer::max, DType::boolean), DType::boolean);
   EXPECT_EQ(reduced_type(Reducer::mean, DType::i32), DType::f64);

@@ -148,7 +148,7 @@ TEST(GradientForms, OfLongStatementsAreThoseOfShortOnes) {
   const std::string after =
       "\ngradient D, E = loss wrt X, S\ntwice[] = sum[i] sq(D[i]) + sum[i] D[i] * E[i]\n"
       "gradient H, I = twice wrt X, S\noutput D, E, H, I\n";
-  for (const std::string reducer : {"sum", "max", "min", "logsumexp", "mean", "prod"}) {
+  for (const std::string reducer : {"sum", "sumsq", "max", "min", "logsumexp", "mean", "prod"}) {
     const std::map<std::string, std::vector<double>> inputs{{"X", {0.3, 1, 2}}, {"S", {1, 2, 0.7}}};
     const std::string begin = "dims i=3\ninput X[i], S[i] : f64\n";
     const auto in_one =

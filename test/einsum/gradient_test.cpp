@@ -102,7 +102,7 @@ TEST(Gradient, OfEachFunctionOfEachOther) {
 }
 
 TEST(Gradient, OfEachReductionOfEachFunction) {
-  for (const std::string reducer : {"sum", "prod", "max", "min", "mean", "logsumexp"}) {
+  for (const std::string reducer : {"sum", "sumsq", "prod", "max", "min", "mean", "logsumexp"}) {
     for (const Smooth& f : smooth_functions()) {
       GradientCheck("dims i=2 j=3 k=2\ninput X[i,j,k] : f64\ninput S[i] : f64\nZ[i] = " + reducer + "[j,k] (" +
                         with_x(f.text, "X[i,j,k]") + ")\nloss[] = sum[i] S[i] * sq(Z[i])\n",

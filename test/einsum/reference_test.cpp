@@ -191,6 +191,7 @@ TEST(Reference, TakesLogsumexpToItsLimits) {
 TEST(Reference, ReducesNothingToTheIdentity) {
   const std::vector<double> nothing;
   EXPECT_EQ(reduced(Reducer::sum, nothing), 0);
+  EXPECT_EQ(reduced(Reducer::sumsq, nothing), 0);
   EXPECT_EQ(reduced(Reducer::prod, nothing), 1);
   EXPECT_EQ(reduced(Reducer::any, nothing), 0);
   EXPECT_EQ(reduced(Reducer::all, nothing), 1);
@@ -220,6 +221,9 @@ TEST(Reference, WrapsIntegersAtTheWidthOfTheirType) {
   EXPECT_EQ(reduced(Reducer::sum, {2147483647, 2147483647}, i), -2);
   EXPECT_EQ(reduced(Reducer::mean, {2147483647, 2147483647}, i), 2147483647);
   EXPECT_EQ(reduced(Reducer::sum, {1, 1, 0, 1}, DType::boolean), 3);
+  EXPECT_EQ(reduced(Reducer::sumsq, {3, -4}, i), 25);
+  EXPECT_EQ(reduced(Reducer::sumsq, {65536, 65536}, i), 0);
+  EXPECT_EQ(reduced(Reducer::sumsq, {0.5, -1.5}), 2.5);
 }
 
 TEST(Reference, ConvertsAsItSays) {

@@ -78,7 +78,8 @@ inline std::vector<std::array<double, 3>> special_rows() {
 
 inline std::string reductions(std::size_t rows, std::size_t columns) {
   std::string text = fmt::format("dims i={} j={}\ninput X[i,j] : f64\n", rows, columns);
-  for (const char* const reducer : {"sum", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"})
+  for (const char* const reducer :
+       {"sum", "sumsq", "prod", "max", "min", "mean", "any", "all", "argmax", "argmin", "logsumexp"})
     text += fmt::format("of_{0}[i] = {0}[j] X[i,j]\n", reducer);
   return text;
 }

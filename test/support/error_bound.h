@@ -216,10 +216,16 @@ inline std::vector<double> reduction_errors(const RandomEinsum& random, std::siz
     case Reducer::min: return body.error() ? reference_of(random, Reducer::max, *body.error()) : errors;
     case Reducer::prod: return product_errors(random, body, computed);
     case Reducer::sum:
+    case Reducer::sumsq:
     case Reducer::mean: {
-      Steps error = times(magnitude(body.value()), number(relative));
-      if (body.error()) error = plus(error, times(*body.error(), number(1 + relative)));
-      errors = reference_of(random, reducer, std::move(error));
+      const bool squares = *reducer == Reducer::sumsq;
+      const Steps size = magnitude(body.value());
+      Steps error = times(squares ? times(size, size) : size, number(relative));
+      if (body.error()) {
+        const Steps slope = squares ? plus(times(number(2), size), *body.error()) : number(1);
+        error = plus(error, times(times(slope, *body.error()), number(1 + relative)));
+      }
+      errors = reference_of(random, squares ? Reducer::sum : reducer, std::move(error));
       const bool overflows = !std::all_of(errors.begin(), errors.end(), [](double e) { return std::isfinite(e); });
       const std::vector<double> largest =
           overflows && computed == DType::f32 ? largest_unrounded(random) : std::vector<double>(count, 0);

@@ -413,6 +413,8 @@ std::vector<double> allowed_errors(const RandomEinsum& random, const Tensor& wan
     const std::vector<double> magnitudes = reduced_with(random, Reducer::sum, {UnaryFunction::abs});
     const std::vector<double> own = reduced_with(random, *einsum.reducer, {UnaryFunction::abs});
     for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = magnitudes[i] < largest ? own[i] : INFINITY;
+  } else if (*einsum.reducer == Reducer::sumsq) {  // all terms have one sign
+    for (std::size_t i = 0; i < scale.size(); ++i) scale[i] = values[i] < largest ? values[i] : INFINITY;
   } else if (*einsum.reducer == Reducer::prod) {
     const std::vector<double> logs =
         reduced_with(random, Reducer::sum, {UnaryFunction::abs, UnaryFunction::log, UnaryFunction::abs});

@@ -288,13 +288,14 @@ Expression imag(const Expression& z);                            ///< the imagin
 /// Over all values of some labels. Every label of a formula that the variable being defined has not got must be
 /// reduced.
 /// @{
-Expression sum(const Labels& over, const Expression& x);   ///< of nothing 0
-Expression prod(const Labels& over, const Expression& x);  ///< of nothing 1
-Expression max(const Labels& over, const Expression& x);   ///< NaN if any is
-Expression min(const Labels& over, const Expression& x);   ///< NaN if any is
-Expression mean(const Labels& over, const Expression& x);  ///< of integers f64
-Expression any(const Labels& over, const Expression& x);   ///< whether one is not 0
-Expression all(const Labels& over, const Expression& x);   ///< whether none is 0
+Expression sum(const Labels& over, const Expression& x);    ///< of nothing 0
+Expression sumsq(const Labels& over, const Expression& x);  ///< of the squares; of nothing 0
+Expression prod(const Labels& over, const Expression& x);   ///< of nothing 1
+Expression max(const Labels& over, const Expression& x);    ///< NaN if any is
+Expression min(const Labels& over, const Expression& x);    ///< NaN if any is
+Expression mean(const Labels& over, const Expression& x);   ///< of integers f64
+Expression any(const Labels& over, const Expression& x);    ///< whether one is not 0
+Expression all(const Labels& over, const Expression& x);    ///< whether none is 0
 /// The position of the largest, the first among equals, in row-major order of the labels: i64.
 Expression argmax(const Labels& over, const Expression& x);
 /// The position of the smallest, the first among equals, in row-major order of the labels: i64.
