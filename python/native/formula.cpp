@@ -18,6 +18,11 @@ Expression binary(const Labels&, const Arguments& x) {
   return function(x[0], x[1]);
 }
 
+template <Expression (*function)(const Expression&)>
+Expression unary(const Labels&, const Arguments& x) {
+  return function(x[0]);
+}
+
 template <class Operator>
 Expression operation(const Labels&, const Arguments& x) {
   return Operator()(x[0], x[1]);

@@ -60,7 +60,7 @@ std::vector<Configuration> without_each_pass() {
   return found;
 }
 
-std::string test_name(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
+std::string stem_of(const testing::TestParamInfo<fs::path>& info) { return info.param.stem().string(); }
 
 class WithoutAPass : public testing::TestWithParam<fs::path> {};
 
@@ -77,7 +77,7 @@ std::vector<fs::path> documents() {
   return paths;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WithoutAPass, testing::ValuesIn(documents()), test_name);
+INSTANTIATE_TEST_SUITE_P(All, WithoutAPass, testing::ValuesIn(documents()), stem_of);
 
 }  // namespace
 }  // namespace einrel::test
