@@ -22,7 +22,8 @@ import documents  # noqa: E402
 NOT_IN_PLAIN_SQL = {"13_functions": "no erf", "14_accurate_functions": "no erf", "30_casts": "no floats that narrow",
                     "34_integers_wrap": "powers of whole numbers", "38_numbers_alone": "powers of whole numbers", "39_narrow_casts": "no floats that narrow",
                     "3a_statements_round_once": "no floats that narrow",
-                    "90_inverse": "no linear algebra", "91_random_numbers": "random numbers", "92_gathers": "does not check an index",
+                    "90_inverse": "no linear algebra", "90_qr": "no linear algebra", "91_random_numbers": "random numbers", "92_gathers": "does not check an index",
+                    "94_complex": "does not check an index",
                     "97_gradients_of_reads": "no linear algebra", "98_gradients_of_gathers": "does not check an index",
                     "error_gather_negative": "does not check an index", "error_gather_outside": "does not check an index"}
 
