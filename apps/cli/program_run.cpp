@@ -96,11 +96,9 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
     };
     if (!job.is_started) check_room(source.name(), chosen, layouts_of(sources), in_place, memory_option);
   });
-  Explanation explained;
-  if (job.rank == 0 && (arguments.explain || arguments.json || arguments.html || arguments.analyze))
-    explained = explanation_of(source.name(), prepared.program, chosen, layouts_of(sources));
+  const auto explanation = [&] { return explanation_of(source.name(), prepared.program, chosen, layouts_of(sources)); };
   if (job.rank == 0 && arguments.explain && !arguments.json)
-    print(explanation_text(explained, source, Detail::folded) + "\n");
+    print(explanation_text(explanation(), source, Detail::folded) + "\n");
   if (job.rank == 0 && arguments.plan.shows_passes)
     print(passes_text(std::get<Compiled>(prepared.program), chosen.tasks));
   ChunkedOutputs outputs(chosen, {prepared.outputs.begin(), prepared.outputs.end()},
@@ -113,14 +111,19 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
   const PlanRunReport report = session.step(
       sources, outputs.writers(), prepared.scalars,
       {times_of(arguments), &states, job.rank == 0 ? progress_listener(arguments.progress) : ProgressListener{}});
-  RunOutcome outcome{explained, chosen, report, outputs.summaries(), {}};
-  for (const auto& [name, file] : prepared.files) outcome.files[name] = file.name;
+  const std::map<std::string, Summary> summaries = outputs.summaries();  // all ranks make them together
   std::vector<AtomicFile> files = outputs.complete();  // no output appears where the state cannot be written
   if (saved) {
     for (AtomicFile& file : saved->complete(states)) files.push_back(std::move(file));
   }
   agree(job, [&] {
-    if (job.rank == 0) tell(arguments, prepared, outcome, states, std::move(files));
+    if (job.rank != 0) return;
+    // After the run, which may have a limit of memory.
+    const bool is_explained = arguments.json || arguments.html || arguments.analyze;
+    const Explanation explained = is_explained ? explanation() : Explanation{};
+    RunOutcome outcome{explained, chosen, report, summaries, {}};
+    for (const auto& [name, file] : prepared.files) outcome.files[name] = file.name;
+    tell(arguments, prepared, outcome, states, std::move(files));
   });
 }
 

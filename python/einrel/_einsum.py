@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ._array import Array, node_of
 from ._dtypes import computed_as, promoted
 from ._formula import kept
-from ._functions import astype
+from ._functions import astype, real
 from ._leaving import left_graph
 from ._native import Definition, Node, Type
 
@@ -112,6 +112,8 @@ def _with_options(
         wanted = np.dtype(dtype)
         _check_cast(given, wanted, casting)
         given = wanted
+        if wanted.kind != "c":  # as NumPy casts them, where that is asked for
+            arrays = [real(array) if array.dtype.kind == "c" else array for array in arrays]
     result = _of_one_type(subscripts, arrays, None if dtype is None else computed_as(given), join, reduce)
     if out is None:
         return result

@@ -278,7 +278,7 @@ def test_derivatives_are_those_by_differences(
             check_derivatives(function, at_or_near, dtype, rng, jitted=i % 2 == 1)
         except er.ProgramError as refused:
             assert dtype in HALVES, refused
-            assert "inverse computes f32 and f64" in str(refused)
+            assert " computes f32 and f64" in str(refused)
 
 
 def test_a_rest_has_the_derivative_of_its_right_side() -> None:

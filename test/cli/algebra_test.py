@@ -95,7 +95,7 @@ class TensorRelationalPrograms(AlgebraTest):
                 ("input A[4,4] cut <2,2>\nC = rekey(<a,b> -> <a,2*b>)(A)\n", [":2:5", "holes", "<0,1>", "<1,1>"]),
                 ("input A[4,4] cut <2,2>\nC = aggregate(<0>, matSub)(A)\n", [":2:5", "matSub", "associative"]),
                 ("kernel k(A[i]) -> [i] = foo(A[i])\ninput A[4]\nC = transform(k)(A)\n", [":1:25", "'foo'"]),
-                ("input A[4,4] cut <2,2>\nC = aggregate(<0>, matAdd)(A\n", [":2:29", "')'"]),
+                ("input A[4,4] cut <2,2>\nC = aggregate(<0>, matAdd)(A\n", [":2:27", "')'"]),
                 ("", ["computes nothing"])):
             with self.subTest(text=text):
                 self.refuse(1, "explain", self.text_file("bad.tra", text), mentions=mentions)

@@ -28,13 +28,17 @@ NOT_IN_PLAIN_SQL = {"13_functions": "no erf", "14_accurate_functions": "no erf",
                     "error_gather_negative": "does not check an index", "error_gather_outside": "does not check an index"}
 
 
-def file_array(array, dtype):
+def file_array(array, info):
     """As files hold it: bf16 are the upper halves of f32."""
-    return (array.view("<u4") >> 16).astype("<u2").view("V2") if dtype == "bf16" else array
+    if info.is_complex:
+        return array[..., 0] + 1j * array[..., 1]
+    return (array.view("<u4") >> 16).astype("<u2").view("V2") if info.dtype == "bf16" else array
 
 
 def array_of(path):
     array = np.load(path)
+    if array.dtype.kind == "c":
+        array = np.stack([array.real, array.imag], -1)
     dtype = "bf16" if array.dtype.kind == "V" else {np.dtype(kind): name for name, kind in documents.TYPES.items() if name != "bf16"}[array.dtype]
     return dtype, (array.view("<u2").astype("<u4") << 16).view("<f4") if dtype == "bf16" else array
 
@@ -53,7 +57,7 @@ class ScriptsOfDocuments:
         """What einrel run computes, by output: the type and an array."""
         run = ["run", document.path, *self.options(document)]
         for name, info in document.inputs().items():
-            np.save(self.path(f"in {name}.npy"), file_array(arrays[name], info.dtype))
+            np.save(self.path(f"in {name}.npy"), file_array(arrays[name], info))
             run += ["--in", f"{name}={self.path(f'in {name}.npy')}"]
         if document.failure:
             self.refuse(2, *run, mentions=document.failure)

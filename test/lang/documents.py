@@ -11,6 +11,7 @@ import numpy as np
 # Of bf16, NumPy has no numbers: here they are f32.
 TYPES = {"f64": np.float64, "f32": np.float32, "bf16": np.float32, "f16": np.float16, "i64": np.int64, "i32": np.int32, "bool": np.bool_}
 EPSILONS = {"f64": 2.0**-52, "f32": 2.0**-23, "bf16": 2.0**-7, "f16": 2.0**-10}
+PARTS = {"c64": "f32", "c128": "f64"}  # complex numbers have two of them, along a last label "parts"
 WORDS = ("in", "expect")  # what may go on over further lines
 
 
@@ -18,6 +19,7 @@ WORDS = ("in", "expect")  # what may go on over further lines
 class Input:
     labels: list
     dtype: str
+    is_complex: bool = False
 
 
 @dataclass
@@ -76,7 +78,8 @@ class Document:
             dtype = "f32"
             for name, labels, own in reversed(re.findall(r"(\w+)\[([^\]]*)\](?:\s*:\s*(\w+))?", declared)):
                 dtype = own or dtype
-                found[name] = Input(re.findall(r"\w+", labels), dtype)
+                is_complex = dtype in PARTS
+                found[name] = Input(re.findall(r"\w+", labels) + ["parts"] * is_complex, PARTS.get(dtype, dtype), is_complex)
         return found
 
     def dims(self):
@@ -85,13 +88,13 @@ class Document:
         inputs = self.inputs()
         for name, (numbers, _) in self.literals("in").items():
             found |= dict(zip(inputs[name].labels, np.shape(numbers)))
-        return found
+        return {label: extent for label, extent in found.items() if label != "parts"}
 
     def arrays(self):
         """The inputs: what it says, or small multiples of 1/8, and small whole numbers."""
         declared = {label: int(extent) for line in re.findall(r"^\s*dims (.+(?:,[^\n]*\n.*)*)$", self.text, re.M)
                     for label, extent in re.findall(r"(\w+)=(\d+)", line)}
-        extents, literals, found = declared | self.dims(), self.literals("in"), {}
+        extents, literals, found = declared | self.dims() | {"parts": 2}, self.literals("in"), {}
         for name, info in self.inputs().items():
             if name in literals:
                 found[name] = np.array(literals[name][0], TYPES[info.dtype])

@@ -4,7 +4,6 @@
 
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
-#include "engine/memory.h"
 #include "engine/plan_file.h"
 #include "engine/report/plan_facts.h"
 #include "tra/from_einsum.h"
@@ -523,7 +522,8 @@ std::string run_json(const RunOutcome& run) {
   } else {
     add_run_of_relations(json, run);
   }
-  json["peak_memory"]["measured"] = peak_resident_bytes().value_or(0);
+  // Of the run, not with what this report takes.
+  json["peak_memory"]["measured"] = run.report.peak_bytes.at(0);
   json["measured"] =
       measured_json(run.report, explained.has_plan() ? explained.plan().seconds : explained.algebra->plan_seconds);
   return text_of(json);
