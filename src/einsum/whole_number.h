@@ -44,6 +44,9 @@ struct WholeNumber {
   static constexpr WholeNumber wrapped(std::uint64_t bits) { return static_cast<std::int64_t>(bits); }
 };
 
+/// a || b, but both are looked at: without a branch, so that loops of it become vectors.
+constexpr bool either(bool a, bool b) { return (static_cast<unsigned>(a) | static_cast<unsigned>(b)) != 0; }
+
 /// Below and above all others, or equal to them.
 template <class T>
 constexpr T lowest() {

@@ -28,7 +28,7 @@ std::uint64_t npy_file_size(const std::string& name, const ByteSource& front);
 
 /// Everything before the elements: version 1, C order, little-endian. The shape has at most max_rank dimensions. Of
 /// complex numbers its last dimension is that of their parts.
-std::string npy_header(DType dtype, const Shape& shape, bool is_complex = false);
+std::string npy_header(DType dtype, const Shape& with_parts, bool is_complex = false);
 
 /// Of a file with that header.
 FileLayout npy_layout(DType dtype, const Shape& shape, bool is_complex = false);

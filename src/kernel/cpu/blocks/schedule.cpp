@@ -144,9 +144,8 @@ class Chooser {
       : pricing_(spec, nest, most_lanes),
         most_lanes_(most_lanes),
         results_(loops_of_kind(nest, false)),
-        reduced_(loops_of_kind(nest, true)) {
-    order_counts_ = finds_position(spec.einsum.reducer);
-  }
+        reduced_(loops_of_kind(nest, true)),
+        order_counts_(finds_position(spec.einsum.reducer)) {}
 
   Schedule map() {
     for_each_inner(results_, [&](std::vector<Loop> lanes) {
@@ -211,7 +210,7 @@ class Chooser {
   std::int64_t most_lanes_;
   std::vector<Loop> results_;
   std::vector<Loop> reduced_;
-  bool order_counts_ = false;
+  bool order_counts_;
   std::optional<Schedule> best_;
 };
 
