@@ -163,7 +163,7 @@ TEST(Windows, AgreeWithTheReferenceOnEveryInstructionSet) {
     }
   }
   EXPECT_GT(cut, rounds(20));
-  for (const int count : stores) EXPECT_GT(count, rounds(5));
+  for (const int count : stores) EXPECT_GT(count, rounds(2));
 }
 
 TEST(Windows, AreRefusedWhereTheyDoNotOverlap) {
