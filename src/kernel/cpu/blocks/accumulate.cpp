@@ -41,6 +41,12 @@ struct AccumulateOps {
   std::size_t (*first_of)(std::int64_t wanted, std::size_t n, const std::int64_t* values);
 };
 
+/// Where values of this type are held.
+template <class T>
+T* held_in(const Accumulators::State& state) {
+  return std::get<T*>(std::make_tuple(state.single, state.real, state.whole));
+}
+
 /// A row of functions.def that keeps one number, as functors over doubles, floats or WholeNumbers.
 template <Reducer reducer>
 struct ReducerRow;
@@ -72,9 +78,7 @@ struct HeldAs {
   using Type = std::conditional_t<Row::kept == Kept::as_it_comes, V, std::conditional_t<is_real, double, std::int64_t>>;
   using Computed = std::conditional_t<std::is_floating_point_v<Type>, Type, WholeNumber>;
 
-  static Type* in(const Accumulators::State& state) {
-    return std::get<Type*>(std::make_tuple(state.single, state.real, state.whole));
-  }
+  static Type* in(const Accumulators::State& state) { return held_in<Type>(state); }
   [[gnu::always_inline]] static void add(Type& held, V value) {
     if constexpr (Row::kept == Kept::truth) {
       held = put(Row::with_value(Computed(held), Computed(static_cast<std::int64_t>(value != 0))));
@@ -130,11 +134,6 @@ template <class V, class Beats>
 }
 
 template <class V>
-V* extremes(const Accumulators::State& state) {
-  return std::get<V*>(std::make_tuple(state.single, state.real, state.whole));
-}
-
-template <class V>
 [[gnu::always_inline]] inline void add_lanes(Reducer reducer, const Accumulators::State& state, std::size_t n,
                                              const V* values, std::int64_t position) {
   switch (reducer) {
@@ -144,10 +143,10 @@ template <class V>
     return add_each<HeldAs<ReducerRow<Reducer::id>, V>>(n, state, values);
 #include "einsum/functions.def"
     case Reducer::argmax:
-      return add_extremes(n, extremes<V>(state), state.position, values, position,
+      return add_extremes(n, held_in<V>(state), state.position, values, position,
                           [](V v, V best) { return beats_maximum(v, best); });
     case Reducer::argmin:
-      return add_extremes(n, extremes<V>(state), state.position, values, position,
+      return add_extremes(n, held_in<V>(state), state.position, values, position,
                           [](V v, V best) { return beats_minimum(v, best); });
     case Reducer::logsumexp: break;
   }
@@ -286,12 +285,6 @@ namespace {
 HWY_EXPORT(accumulate_ops);
 const AccumulateOps& ops() { return HWY_DYNAMIC_DISPATCH(accumulate_ops)(); }
 
-/// Where reductions of values that are kept as they come are.
-template <class V>
-V* extremes(const Accumulators::State& state) {
-  return std::get<V*>(std::make_tuple(state.single, state.real, state.whole));
-}
-
 /// The largest, or the least, of `held` and n values.
 template <class V>
 V extreme_of(bool largest, std::size_t n, V held, const V* values) {
@@ -346,7 +339,7 @@ void fold_lane(Reducer reducer, const Accumulators::State& state, std::size_t n,
     case Reducer::all: *state.whole = *state.whole == 0 || contains(false, n, values) ? 0 : 1; return;
     case Reducer::argmax:
     case Reducer::argmin:
-      return fold_position(reducer == Reducer::argmax, *extremes<V>(state), *state.position, n, values, position);
+      return fold_position(reducer == Reducer::argmax, *held_in<V>(state), *state.position, n, values, position);
     case Reducer::logsumexp: return fold_logsumexp(*state.real, *state.scaled, n, values);
     default: return std::get<AccumulateOps::Fold<V>>(ops().fold)(reducer, state, n, values);
   }
@@ -393,7 +386,7 @@ void fold_lanes(Reducer reducer, const Accumulators::State& state, std::size_t l
       case Reducer::sum:
       case Reducer::mean: return add_row_sums(values, lanes, count, state.real);
       case Reducer::max:
-      case Reducer::min: return take_row_extremes(reducer == Reducer::max, values, lanes, count, extremes<V>(state));
+      case Reducer::min: return take_row_extremes(reducer == Reducer::max, values, lanes, count, held_in<V>(state));
       default: break;
     }
   }
