@@ -18,12 +18,12 @@
 #include "engine/algebra.h"
 #include "engine/chunked_outputs.h"
 #include "engine/compile.h"
-#include "engine/scalars.h"
 #include "engine/session.h"
 #include "exec/from_ia.h"
 #include "exec/starpu/alike.h"
 #include "exec/starpu/run.h"
 #include "ia/search.h"
+#include "lang/corpus.h"
 #include "lang/expectations.h"
 #include "plan/lower.h"
 #include "plan/planner.h"
@@ -199,48 +199,19 @@ TEST(Ranks, GiveTheBitsOfSitesThatShareMemory) {
   }
 }
 
-/// A program with data for its inputs; nothing where it does not run, or says nothing of data.
-struct Runnable {
-  Compiled compiled;
-  TensorBindings inputs;
-  ScalarBindings scalars;
-};
-std::optional<Runnable> runnable(const Document& document) {
-  Environment environment{document.dims, {}};
-  const std::vector<DType> any_dtype(all_dtypes.begin(), all_dtypes.end());
-  for (const auto& [name, literal] : document.inputs)
-    environment.inputs[name] = {literal_shape(literal), "numbers", any_dtype, "#! in " + name};
-  CheckedProgram checked = parse_and_check(document.source, environment);
-  Runnable found{compile("document", *checked.graph), {}, bind_scalars(checked.graph->scalars, document.scalars)};
-  for (const Vertex& vertex : found.compiled.graph.vertices) {
-    if (!std::holds_alternative<Input>(vertex.op)) continue;
-    const auto literal = document.inputs.find(vertex.name);
-    found.inputs[vertex.name] =
-        literal != document.inputs.end()
-            ? tensor_from_literal(literal->second, vertex.dtype)
-            : small_random_tensor(document.seed.value_or(1), vertex.name, vertex.dtype, vertex.bound);
-  }
-  return found;
-}
-
 TEST(Ranks, ComputeWhatTheDocumentsOfTheLanguageSay) {
-  std::vector<fs::path> paths;
-  for (const auto& entry : fs::directory_iterator(EINREL_LANG_DOCUMENTS)) {
-    if (entry.path().extension() == ".ein") paths.push_back(entry.path());
-  }
-  std::sort(paths.begin(), paths.end());
   std::size_t ran = 0;
-  for (const fs::path& path : paths) {
+  for (const fs::path& path : ein_files(EINREL_LANG_DOCUMENTS)) {
     SCOPED_TRACE(path.string());
     const Document document = read_document(read_source(path));
     if (!document.errors.empty() || !document.failure.empty()) continue;
-    const std::optional<Runnable> program = runnable(document);
-    const EinGraph& graph = program->compiled.graph;
+    const Runnable program = prepare(document, document.dims);
+    const EinGraph& graph = program.graph;
     const auto expect_reference = [&](const IaStore& store, const IaPlan& plan) {
-      const Outputs outputs = run_on_ranks(store, plan, program->inputs, program->scalars);
+      const Outputs outputs = run_on_ranks(store, plan, program.inputs, program.scalars);
       if (job().rank != 0) return;
       Outputs want;
-      const std::vector<Tensor> values = evaluate_reference(graph, program->inputs, program->scalars);
+      const std::vector<Tensor> values = evaluate_reference(graph, program.inputs, program.scalars);
       for (std::size_t i = 0; i < values.size(); ++i) want.emplace(graph[graph.outputs[i]].name, values[i]);
       for (const std::string& problem : differences(document, outputs, want)) ADD_FAILURE() << problem;
     };
@@ -251,7 +222,7 @@ TEST(Ranks, ComputeWhatTheDocumentsOfTheLanguageSay) {
       const LoweredPlan lowered = lower(graph, *plan);
       expect_reference(lowered.ia.store, lowered.ia.plan);
     }
-    IaProgram relations = plan_algebra(program->compiled, job().ranks, false).ia;
+    IaProgram relations = plan_algebra(compile("document", graph), job().ranks, false).ia;
     relations.plan = cheapest_plan(relations.store, relations.plan, {60, 100'000}).plan();
     expect_reference(relations.store, relations.plan);
     ++ran;
