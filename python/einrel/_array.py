@@ -13,10 +13,10 @@ import einrel as er
 
 from . import _native
 from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as
-from ._formula import apply, kept, permuted_view
+from ._formula import Definition, apply, kept, permuted_view
 from ._leaving import exported, left_graph, note_of, noted
 from ._lines import line_of_user
-from ._native import Definition, Node, Type
+from ._native import Node, Type
 
 NDArray = npt.NDArray[Any]
 
@@ -469,5 +469,5 @@ def asarray(
         return Array(node_of(plain))
     if copy:
         own = node_of(value._elements().copy())
-        value = Array(Node.made_of(own, identity(own.type), [value._node], f"copied in {line_of_user()}"))
+        value = Array(Node.made_of(own, identity(own.type).native, [value._node], f"copied in {line_of_user()}"))
     return value if dtype is None else er.astype(value, dtype, copy=False)

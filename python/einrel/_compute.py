@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _native
 from ._array import Array, identity, node_of
+from ._formula import apply
 from ._lines import line_of_user
 from ._native import ExplainOptions, Node, RunOptions, State, Traced
 from ._native import compute as compute_nodes
@@ -312,7 +313,7 @@ class Jitted:
 def _identity(array: Array) -> Array:
     """An array that a program can give, also where it is one of its inputs."""
     node = array._node
-    return Array(Node.of(identity(node.type), [node])) if node.is_leaf else array
+    return Array(apply(identity(node.type), node)) if node.is_leaf else array
 
 
 def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from ._array import Array, Operand, asarray, node_of
 from ._array import from_dlpack as elements_by_dlpack
 from ._dtypes import NAMES, DType, computed_as, float64, int64, is_floating
-from ._formula import apply, cast, element, kept, label, where
-from ._native import Definition, Formula, Node, Type
+from ._formula import Definition, Formula, apply, cast, element, kept, label, where
+from ._native import Node, Type
 from ._numbers import constant
 from ._shapes import Shape, broadcast_to, reshape, shape_of
 

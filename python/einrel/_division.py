@@ -7,8 +7,7 @@ from typing import Final
 from ._array import Array, Operand
 from ._dtypes import BY_NAME, NAMES, bool_, is_floating, promoted
 from ._elementwise import Elementwise, cast_definition, together
-from ._formula import apply, call, cast, where
-from ._native import Formula
+from ._formula import Formula, apply, call, cast, where
 
 _SPLIT: Final = 2.0**27 + 1  # of 53 bits into two halves
 _FAR: Final = 2.0**500  # beyond which halves of products might leave the range of f64

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from ._array import Array, node_of
 from ._dtypes import computed_as, promoted
-from ._formula import kept
+from ._formula import Definition, apply, kept
 from ._functions import astype, real
 from ._leaving import left_graph
-from ._native import Definition, Node, Type
+from ._native import Type
 
 # As NumPy numbers them: in this order implicit outputs have their labels.
 _LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase
@@ -89,7 +89,7 @@ def _of_one_type(
 ) -> Array:
     common = promoted(*[array.dtype for array in arrays]) if dtype is None and arrays else dtype
     nodes = [array._node if common is None else astype(array, common, copy=False)._node for array in arrays]
-    return Array(Node.of(_einsum(subscripts, join, reduce, *[node.type for node in nodes]), nodes))
+    return Array(apply(_einsum(subscripts, join, reduce, *[node.type for node in nodes]), *nodes))
 
 
 def _with_options(

@@ -11,8 +11,8 @@ import numpy as np
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int64, is_floating, number_as, number_dtype, promoted
-from ._formula import apply, broadcast_element, call, cast, element, kept, label, where
-from ._native import Definition, Formula, Node, Type
+from ._formula import Definition, Formula, apply, broadcast_element, call, cast, element, kept, label, where
+from ._native import Node, Type
 from ._numbers import TracedNumber, is_number, is_whole
 
 # Which operands a function takes, and in which type they are computed.

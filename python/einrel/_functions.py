@@ -22,9 +22,9 @@ from ._elementwise import (
     cast_definition,
     together,
 )
-from ._formula import apply, broadcast_element, call, cast, element, kept, label
+from ._formula import Definition, Formula, apply, broadcast_element, call, cast, element, kept, label
 from ._formula import where as where_
-from ._native import Definition, Formula, Node, Type
+from ._native import Node, Type
 from ._numbers import TracedNumber, check_exponent, is_number
 
 _ROUNDING: Final = {

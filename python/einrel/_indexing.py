@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ._array import Array, Operand, node_of
-from ._formula import apply, broadcast_element, call, element, kept, label, where
-from ._native import Definition, Formula, Node, Type
+from ._formula import Definition, Formula, apply, broadcast_element, call, element, kept, label, where
+from ._native import Node, Type
 from ._reductions import axes_of
 from ._shapes import reshape
 

@@ -14,9 +14,9 @@ from ._creation import eye
 from ._dtypes import BY_NAME, HALVES, NAMES, float32, float64, is_complex, is_floating, promoted
 from ._einsum import einsum
 from ._elementwise import BINARY, UNARY, together
-from ._formula import apply, call, cast, element, kept, label
+from ._formula import Definition, apply, call, cast, element, kept, label
 from ._functions import astype, conj, where
-from ._native import Definition, Node, Type
+from ._native import Node, Type
 from ._numbers import constant
 from ._reductions import Axis, axes_of
 from ._reductions import max as max_

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_complex, is_floating
-from ._formula import apply, call, cast, element, kept, label
-from ._native import Definition, Formula, Type
+from ._formula import Definition, Formula, apply, call, cast, element, kept, label
+from ._native import Type
 from ._numbers import constant
 
 Axis = int | tuple[int, ...] | None

@@ -13,8 +13,20 @@ import numpy as np
 from ._array import Array, NDArray, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, computed_as, promoted
 from ._elementwise import cast_definition
-from ._formula import apply, broadcast_element, call, cast, element, kept, label, permuted_view, where
-from ._native import Definition, Formula, Node, Type
+from ._formula import (
+    Definition,
+    Formula,
+    apply,
+    broadcast_element,
+    call,
+    cast,
+    element,
+    kept,
+    label,
+    permuted_view,
+    where,
+)
+from ._native import Node, Type
 from ._reductions import axes_of
 
 Shape = int | Sequence[int]

@@ -14,8 +14,8 @@ from . import _native
 from ._array import Array, asarray, identity, node_of
 from ._compute import flatten, unflatten, within_transformation
 from ._dtypes import BY_NAME, is_floating
-from ._formula import kept
-from ._native import Definition, Node, Type, check, gradient_graph
+from ._formula import Definition, apply, kept
+from ._native import Node, Type, check, gradient_graph
 from ._numbers import Course, TracedNumber, is_number
 
 
@@ -27,7 +27,7 @@ def _gradient(which: int, *types: Type) -> Definition:
 def _slopes_in(of: Node, by: Sequence[Node]) -> list[Node]:
     """Gradients of a graph that shows how `of` depends on each of `by`. Raises where one is 0 everywhere."""
     types = [node.type for node in (of, *by)]
-    slopes = [Node.of(_gradient(which, *types), [of, *by]) for which in range(len(by))]
+    slopes = [apply(_gradient(which, *types), of, *by) for which in range(len(by))]
     check(slopes)
     return slopes
 
@@ -155,7 +155,7 @@ def _argument(function: Callable[..., Any], given: Any) -> Array:
     dtype = BY_NAME[node.type.dtype]
     if not is_floating(dtype):
         raise TypeError(f"a gradient of {function} by an argument of type {dtype}: give floating point")
-    apart = Node.apart(node, identity(node.type))
+    apart = Node.apart(node, identity(node.type).native)
     if isinstance(given, TracedNumber):
         return given.course.made(apart, operator.pos, given)
     return Course().argument(apart) if is_number(given) else Array(apart)
