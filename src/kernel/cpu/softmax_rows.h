@@ -17,7 +17,7 @@ struct SoftmaxRows {
 };
 
 /// Elements of workspace for rows of this length.
-std::size_t softmax_workspace(std::size_t length);
+inline std::size_t softmax_workspace(std::size_t length) { return 2 * ((length + 15) / 16 * 16); }
 
 /// to[r][i] = e[i] / s with e[i] = exp(from[r][i] - the largest of row r), s their sum, taken in double and rounded
 /// once: the bits of the four vertices by themselves. Each row is read from memory once, while the row before it is

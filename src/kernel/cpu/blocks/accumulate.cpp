@@ -4,286 +4,13 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <tuple>
 
 #include "base/error.h"
-#include "einsum/whole_number.h"
-#include "kernel/cpu/blocks/log_sum_exp.h"
+#include "kernel/cpu/blocks/accumulate_ops.h"
 #include "kernel/cpu/blocks/row_folds.h"
-#include "kernel/cpu/targets.h"
-#include "machine/processor.h"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/accumulate.cpp"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
-
-#ifndef EINREL_ACCUMULATE
-#define EINREL_ACCUMULATE
-namespace einrel {
-
-/// The loops for one instruction set; std::get finds one by its type.
-struct AccumulateOps {
-  template <class V>
-  using AddRows = void (*)(Reducer, const Accumulators::State&, std::size_t n, std::size_t rows, const V* values,
-                           std::int64_t position);
-  template <class V>
-  using AddAllRows = void (*)(Reducer, double* held, std::size_t n, const V* const* rows);
-  template <class V>
-  using Fold = void (*)(Reducer, const Accumulators::State&, std::size_t n, const V* values);
-  template <class V>
-  using Contains = bool (*)(bool wanted, std::size_t n, const V* values);
-
-  std::tuple<AddRows<float>, AddRows<double>, AddRows<std::int64_t>> add_rows;
-  std::tuple<AddAllRows<float>, AddAllRows<double>> add_all_rows;
-  std::tuple<Fold<float>, Fold<double>, Fold<std::int64_t>> fold;
-  std::tuple<Contains<float>, Contains<double>, Contains<std::int64_t>> contains;
-  std::size_t (*first_of)(std::int64_t wanted, std::size_t n, const std::int64_t* values);
-};
-
-/// Where values of this type are held.
-template <class T>
-T* held_in(const Accumulators::State& state) {
-  return std::get<T*>(std::make_tuple(state.single, state.real, state.whole));
-}
-
-/// A row of functions.def that keeps one number, as functors over doubles, floats or WholeNumbers.
-template <Reducer reducer>
-struct ReducerRow;
-#define EINREL_PAIR_REDUCER(...)
-#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept_, start, each, fold, continues, slope, sql, add, \
-                       merge)                                                                                          \
-  template <>                                                                                                          \
-  struct ReducerRow<Reducer::id> {                                                                                     \
-    static constexpr Kept kept = Kept::kept_;                                                                          \
-    template <class A>                                                                                                 \
-    static constexpr A first() {                                                                                       \
-      return start;                                                                                                    \
-    }                                                                                                                  \
-    template <class A>                                                                                                 \
-    [[gnu::always_inline]] static A with_value(A a, A b) {                                                             \
-      return add;                                                                                                      \
-    }                                                                                                                  \
-    template <class A>                                                                                                 \
-    [[gnu::always_inline]] static A of_both(A a, A b) {                                                                \
-      return merge;                                                                                                    \
-    }                                                                                                                  \
-  };
-#include "einsum/functions.def"
-
-/// How Accumulators keep reductions of values of type V: where, in which type, and what that is computed as.
-template <class Row, class V>
-struct HeldAs {
-  static constexpr bool is_real = Row::kept == Kept::real || (Row::kept == Kept::wide && std::is_floating_point_v<V>);
-  using Type = std::conditional_t<Row::kept == Kept::as_it_comes, V, std::conditional_t<is_real, double, std::int64_t>>;
-  using Computed = std::conditional_t<std::is_floating_point_v<Type>, Type, WholeNumber>;
-
-  static Type* in(const Accumulators::State& state) { return held_in<Type>(state); }
-  [[gnu::always_inline]] static void add(Type& held, V value) {
-    if constexpr (Row::kept == Kept::truth) {
-      held = put(Row::with_value(Computed(held), Computed(static_cast<std::int64_t>(value != 0))));
-    } else {
-      held = put(Row::with_value(Computed(held), Computed(static_cast<Type>(value))));
-    }
-  }
-  [[gnu::always_inline]] static void merge(Type& held, Type later) {
-    held = put(Row::of_both(Computed(held), Computed(later)));
-  }
-  [[gnu::always_inline]] static Type put(Computed value) {
-    if constexpr (std::is_same_v<Computed, WholeNumber>) {
-      return value.value;
-    } else {
-      return value;
-    }
-  }
-};
-
-/// Whether `value` takes the place of `held`, which stands before it. The first NaN stays.
-template <class A>
-bool beats_maximum(A value, A held) {
-  return !(value <= held) && held == held;
-}
-template <class A>
-bool beats_minimum(A value, A held) {
-  return !(value >= held) && held == held;
-}
-
-}  // namespace einrel
-#endif
-
-HWY_BEFORE_NAMESPACE();
-namespace einrel::HWY_NAMESPACE {
-namespace {
-
-/// One value more for each lane.
-template <class H, class V>
-[[gnu::always_inline]] inline void add_each(std::size_t n, const Accumulators::State& state,
-                                            const V* __restrict values) {
-  auto* const __restrict held = H::in(state);
-  for (std::size_t i = 0; i < n; ++i) H::add(held[i], values[i]);
-}
-
-template <class V, class Beats>
-[[gnu::always_inline]] inline void add_extremes(std::size_t n, V* __restrict held, std::int64_t* __restrict positions,
-                                                const V* __restrict values, std::int64_t position, Beats beats) {
-  for (std::size_t i = 0; i < n; ++i) {
-    const bool better = beats(values[i], held[i]);
-    held[i] = better ? values[i] : held[i];
-    positions[i] = better ? position : positions[i];
-  }
-}
-
-template <class V>
-[[gnu::always_inline]] inline void add_lanes(Reducer reducer, const Accumulators::State& state, std::size_t n,
-                                             const V* values, std::int64_t position) {
-  switch (reducer) {
-#define EINREL_PAIR_REDUCER(...)
-#define EINREL_REDUCER(id, ...) \
-  case Reducer::id:             \
-    return add_each<HeldAs<ReducerRow<Reducer::id>, V>>(n, state, values);
-#include "einsum/functions.def"
-    case Reducer::argmax:
-      return add_extremes(n, held_in<V>(state), state.position, values, position,
-                          [](V v, V best) { return beats_maximum(v, best); });
-    case Reducer::argmin:
-      return add_extremes(n, held_in<V>(state), state.position, values, position,
-                          [](V v, V best) { return beats_minimum(v, best); });
-    case Reducer::logsumexp: break;
-  }
-  throw Bug("a reducer without a loop over lanes");
-}
-
-/// Rows that come one after another.
-template <class V>
-void add_rows(Reducer reducer, const Accumulators::State& state, std::size_t n, std::size_t rows, const V* values,
-              std::int64_t position) {
-  for (std::size_t r = 0; r < rows; ++r) {
-    add_lanes(reducer, state, n, values + r * n, position + static_cast<std::int64_t>(r));
-  }
-}
-
-/// A whole set of rows: what is held is brought and put away once for all of them.
-template <class H, class V>
-[[gnu::always_inline]] inline void add_set(std::size_t n, double* __restrict held, const V* const* rows) {
-  const V* all[Accumulators::most_rows];
-  std::copy_n(rows, Accumulators::most_rows, all);
-  constexpr std::size_t chunk = 256 / sizeof(V);  // values between two looks ahead, of two chunks
-  constexpr std::size_t line = nominal_processor.line_bytes / sizeof(V);
-  const auto add = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t i = begin; i < end; ++i) {
-      double one = held[i];
-#pragma GCC unroll 8
-      for (const V* row : all) H::add(one, row[i]);
-      held[i] = one;
-    }
-  };
-  std::size_t begin = 0;
-  for (; begin + chunk <= n; begin += chunk) {
-    for (const V* row : all) {
-      for (std::size_t l = 2 * chunk; l < 3 * chunk; l += line) __builtin_prefetch(row + begin + l);
-    }
-    add(begin, begin + chunk);
-  }
-  add(begin, n);
-}
-
-template <class V>
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
-void add_all_rows(Reducer reducer, double* held, std::size_t n, const V* const* rows) {
-  switch (reducer) {
-#define EINREL_PAIR_REDUCER(...)
-#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, ...) \
-  case Reducer::id:                                                         \
-    if constexpr (Kept::kept == Kept::real || Kept::kept == Kept::wide)     \
-      return add_set<HeldAs<ReducerRow<Reducer::id>, V>>(n, held, rows);    \
-    break;
-#include "einsum/functions.def"
-    default: break;
-  }
-  throw Bug("a reducer without a loop over rows");
-}
-
-/// Values enough at once to fill the widest vector registers several times.
-template <class A>
-constexpr std::size_t fold_width = 256 / sizeof(A);
-
-/// All values of a lane, in an order that depends on n alone, and then to what is held of it.
-template <class Row, class V>
-[[gnu::always_inline]] inline void fold_all(const Accumulators::State& state, std::size_t n,
-                                            const V* __restrict values) {
-  using H = HeldAs<Row, V>;
-  using A = typename H::Type;
-  constexpr std::size_t width = fold_width<A>;
-  A partial[width];
-  std::fill_n(partial, width, H::put(Row::template first<typename H::Computed>()));
-  const std::size_t whole = n - n % width;
-  for (std::size_t i = 0; i < whole; i += width) {
-    for (std::size_t j = 0; j < width; ++j) H::add(partial[j], values[i + j]);
-  }
-  for (std::size_t i = whole; i < n; ++i) H::add(partial[i - whole], values[i]);
-  for (std::size_t half = width / 2; half > 0; half /= 2) {
-    for (std::size_t j = 0; j < half; ++j) H::merge(partial[j], partial[j + half]);
-  }
-  H::merge(*H::in(state), partial[0]);
-}
-
-template <class V>
-// NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
-void fold_plain(Reducer reducer, const Accumulators::State& state, std::size_t n, const V* values) {
-  switch (reducer) {
-#define EINREL_PAIR_REDUCER(...)
-#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, ...)   \
-  case Reducer::id:                                                           \
-    if constexpr (Kept::kept == Kept::real || Kept::kept == Kept::wide ||     \
-                  (Kept::kept == Kept::as_it_comes && std::is_integral_v<V>)) \
-      return fold_all<ReducerRow<Reducer::id>>(state, n, values);             \
-    break;
-#include "einsum/functions.def"
-    default: break;
-  }
-  throw Bug("a reducer without a loop over the values of a lane");
-}
-
-/// Where a value first stands. A chunk at a time, which vectorises.
-std::size_t first_of(std::int64_t wanted, std::size_t n, const std::int64_t* values) {
-  constexpr std::size_t chunk = 64;
-  for (std::size_t begin = 0; begin < n; begin += chunk) {
-    const std::size_t end = std::min(begin + chunk, n);
-    int found = 0;
-    for (std::size_t i = begin; i < end; ++i) found |= static_cast<int>(values[i] == wanted);
-    if (found != 0) return static_cast<std::size_t>(std::find(values + begin, values + end, wanted) - values);
-  }
-  return n;
-}
-
-/// Whether a value is true (`wanted`), or false.
-template <class V>
-bool contains(bool wanted, std::size_t n, const V* values) {
-  int found = 0;
-  for (std::size_t i = 0; i < n; ++i) found |= static_cast<int>((values[i] != 0) == wanted);
-  return found != 0;
-}
-
-const AccumulateOps& accumulate_ops() {
-  using I = std::int64_t;
-  static constexpr AccumulateOps all{{add_rows<float>, add_rows<double>, add_rows<I>},
-                                     {add_all_rows<float>, add_all_rows<double>},
-                                     {fold_plain<float>, fold_plain<double>, fold_plain<I>},
-                                     {contains<float>, contains<double>, contains<I>},
-                                     first_of};
-  return all;
-}
-
-}  // namespace
-}  // namespace einrel::HWY_NAMESPACE
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 namespace einrel {
 namespace {
-
-HWY_EXPORT(accumulate_ops);
-const AccumulateOps& ops() { return HWY_DYNAMIC_DISPATCH(accumulate_ops)(); }
 
 /// The largest, or the least, of `held` and n values.
 template <class V>
@@ -293,7 +20,7 @@ V extreme_of(bool largest, std::size_t n, V held, const V* values) {
   } else {
     Accumulators::State state;
     state.whole = &held;
-    std::get<AccumulateOps::Fold<V>>(ops().fold)(largest ? Reducer::max : Reducer::min, state, n, values);
+    std::get<AccumulateOps::Fold<V>>(accumulate_ops().fold)(largest ? Reducer::max : Reducer::min, state, n, values);
   }
   return held;
 }
@@ -304,7 +31,7 @@ std::size_t position_of(V wanted, std::size_t n, const V* values) {
   if constexpr (std::is_floating_point_v<V>) {
     return first_in_row(values, n, wanted);
   } else {
-    return ops().first_of(wanted, n, values);
+    return accumulate_ops().first_of(wanted, n, values);
   }
 }
 
@@ -316,7 +43,7 @@ void fold_logsumexp(double& largest, double& scaled, std::size_t n, const V* val
   const double above = ReducerRow<Reducer::max>::of_both(largest, most);
   if (above != largest) scaled *= std::exp(largest - above);
   largest = above;
-  scaled += sum_exponentials(largest, values, n);
+  scaled += std::get<LogSumExp::Sum<V>>(log_sum_exp().sum)(largest, values, n);
 }
 
 /// argmax and argmin: where the extreme of the block first stands, if it beats what is held.
@@ -333,7 +60,7 @@ void fold_position(bool largest, V& held, std::int64_t& position, std::size_t n,
 template <class V>
 void fold_lane(Reducer reducer, const Accumulators::State& state, std::size_t n, const V* values,
                std::int64_t position) {
-  const auto contains = std::get<AccumulateOps::Contains<V>>(ops().contains);
+  const auto contains = std::get<AccumulateOps::Contains<V>>(accumulate_ops().contains);
   switch (reducer) {
     case Reducer::any: *state.whole = *state.whole != 0 || contains(true, n, values) ? 1 : 0; return;
     case Reducer::all: *state.whole = *state.whole == 0 || contains(false, n, values) ? 0 : 1; return;
@@ -341,7 +68,7 @@ void fold_lane(Reducer reducer, const Accumulators::State& state, std::size_t n,
     case Reducer::argmin:
       return fold_position(reducer == Reducer::argmax, *held_in<V>(state), *state.position, n, values, position);
     case Reducer::logsumexp: return fold_logsumexp(*state.real, *state.scaled, n, values);
-    default: return std::get<AccumulateOps::Fold<V>>(ops().fold)(reducer, state, n, values);
+    default: return std::get<AccumulateOps::Fold<V>>(accumulate_ops().fold)(reducer, state, n, values);
   }
 }
 
@@ -443,9 +170,10 @@ void Accumulators::add(const BlockValues& values, Range lanes, std::size_t rows,
   std::visit(
       [&]<class V>(const V* block) {
         if (reducer_ != Reducer::logsumexp) {
-          const auto add_rows = std::get<AccumulateOps::AddRows<V>>(ops().add_rows);
+          const auto add_rows = std::get<AccumulateOps::AddRows<V>>(accumulate_ops().add_rows);
           return add_rows(reducer_, state, lanes.count, rows, block, position);
         }
+        const auto add_exponentials = std::get<LogSumExp::Add<V>>(log_sum_exp().add);
         for (std::size_t r = 0; r < rows; ++r) {
           add_exponentials(state.real, state.scaled, block + r * lanes.count, lanes.count);
         }
@@ -462,7 +190,7 @@ void Accumulators::add(std::span<const BlockValues> rows, Range lanes, std::int6
           if (!adds_up || rows.size() != most_rows) return false;
           std::array<const V*, most_rows> all;
           for (std::size_t r = 0; r < most_rows; ++r) all[r] = std::get<const V*>(rows[r]);
-          const auto add_all_rows = std::get<AccumulateOps::AddAllRows<V>>(ops().add_all_rows);
+          const auto add_all_rows = std::get<AccumulateOps::AddAllRows<V>>(accumulate_ops().add_all_rows);
           add_all_rows(reducer_, state_.real + lanes.first, lanes.count, all.data());
           return true;
         }
@@ -554,4 +282,3 @@ const ReducedValues& Accumulators::finish(Range lanes, std::int64_t count) {
 }
 
 }  // namespace einrel
-#endif

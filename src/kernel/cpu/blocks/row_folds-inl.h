@@ -1,22 +1,17 @@
-// Sums, extremes and searches of one row, for every instruction set. No include guard in the usual sense: Highway
-// includes this once for each of them.
+// Sums, extremes and searches of one row: those of row_folds.h, and what softmax_rows-inl.h makes its rows of. Included
+// by exact_loops.cpp once for each instruction set.
 
 #include <cstddef>
 #include <limits>
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
+#include "kernel/cpu/blocks/row_folds.h"
 #include "machine/processor.h"
-
-#if defined(EINREL_BLOCKS_ROW_FOLDS_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef EINREL_BLOCKS_ROW_FOLDS_INL_H
-#undef EINREL_BLOCKS_ROW_FOLDS_INL_H
-#else
-#define EINREL_BLOCKS_ROW_FOLDS_INL_H
-#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace einrel::HWY_NAMESPACE {
+namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
@@ -141,7 +136,40 @@ HWY_INLINE std::size_t first_of_row(const T* values, std::size_t length, T wante
   return i;
 }
 
+template <class T>
+HWY_INLINE double sum_of(const T* values, std::size_t length) {
+  RowSum sum;
+  std::size_t i = 0;
+  for (; i + RowSum::width <= length; i += RowSum::width) {
+    ask_ahead<RowSum::width>(values + i);
+    sum.add(values + i);
+  }
+  return sum.finish(values + i, length - i);
+}
+
+template <class T>
+void add_sums_of(const T* values, std::size_t rows, std::size_t length, double* held) {
+  for (std::size_t r = 0; r < rows; ++r) held[r] += sum_of(values + r * length, length);
+}
+
+template <bool largest, class T>
+HWY_INLINE void take_extremes(const T* values, std::size_t rows, std::size_t length, T* held) {
+  for (std::size_t r = 0; r < rows; ++r) held[r] = extreme_of_row<largest>(values + r * length, length, held[r]);
+}
+
+template <class T>
+void take_extremes_of(bool largest, const T* values, std::size_t rows, std::size_t length, T* held) {
+  largest ? take_extremes<true>(values, rows, length, held) : take_extremes<false>(values, rows, length, held);
+}
+
+template <class T>
+std::size_t first_position_of(const T* values, std::size_t length, T wanted) {
+  return wanted != wanted ? first_of_row<true>(values, length, wanted) : first_of_row<false>(values, length, wanted);
+}
+constexpr RowFolds all_row_folds{{add_sums_of<float>, add_sums_of<double>},
+                                 {take_extremes_of<float>, take_extremes_of<double>},
+                                 {first_position_of<float>, first_position_of<double>}};
+
+}  // namespace
 }  // namespace einrel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif

@@ -240,7 +240,10 @@ template <class Stored, class Sum>
 void add_elements(const std::byte* from, std::int64_t step, std::int64_t count, Sum* sums) {
   if constexpr (is_plain_float<Stored>) {
     const bool is_aligned = reinterpret_cast<std::uintptr_t>(from) % sizeof(Stored) == 0;
-    if (step == 1 && is_aligned && count > 1) return add_row(reinterpret_cast<const Stored*>(from), count, sums);
+    if (step == 1 && is_aligned && count > 1) {
+      return std::get<SelectLoops::AddRow<Stored>>(select_loops().add_row)(reinterpret_cast<const Stored*>(from), count,
+                                                                           sums);
+    }
   }
   for (std::int64_t i = 0; i < count; ++i, from += step * static_cast<std::int64_t>(sizeof(Stored))) {
     Stored value;

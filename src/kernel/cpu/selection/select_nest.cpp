@@ -254,17 +254,18 @@ void find_offsets(const SelectNest& nest, const std::byte* const* operands, cons
       add(operands[element.operand], quantities[element.quantity], inner.steps[element.quantity], element.coefficient,
           run.count, position.data());
     }
-    note_outside(position.data(), selector.extent, run.count, is_outside.data(), position.data());
+    select_loops().note_outside(position.data(), selector.extent, run.count, is_outside.data(), position.data());
     for (const auto& [values, step] :
          {std::pair(&run.result, selector.steps[result_quantity]),
           std::pair(&run.source, selector.steps[source_quantity]), std::pair(&run.key, selector.steps[key_quantity])}) {
-      if (step != 0) add_scaled(position.data(), step, run.count, values->data());
+      if (step != 0) select_loops().add_scaled(position.data(), step, run.count, values->data());
     }
     for (std::size_t g = 0; g < guards.size(); ++g)
-      add_scaled(position.data(), selector.guard_steps[g], run.count, guards[g].data());
+      select_loops().add_scaled(position.data(), selector.guard_steps[g], run.count, guards[g].data());
   }
   for (std::size_t g = 0; g < guards.size(); ++g)
-    note_outside(guards[g].data(), nest.guards[g].extent, run.count, is_outside.data(), guards[g].data());
+    select_loops().note_outside(guards[g].data(), nest.guards[g].extent, run.count, is_outside.data(),
+                                guards[g].data());
   for (std::size_t i = 0; i < static_cast<std::size_t>(run.count); ++i) run.key[i] |= is_outside[i];
 }
 

@@ -1,21 +1,15 @@
-#include "kernel/cpu/blocks/block_ops.h"
+// The loops of block_ops.h between values. Included by exact_loops.cpp once for each instruction set.
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "base/error.h"
 #include "einsum/whole_number.h"
 #include "kernel/cpu/blocks/block_math.h"
+#include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/vector_loops.h"
-#include "kernel/cpu/targets.h"
 #include "tensor/convert.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/block_ops.cpp"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einrel::HWY_NAMESPACE {
@@ -164,31 +158,14 @@ void ramp(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n)
   for (std::size_t i = 0; i < n; ++i, first += step) z[i] = first;
 }
 
-const BlockOps& all_block_ops() {
-  using I = std::int64_t;
-  static constexpr BlockOps all{{apply_unary<float>, apply_unary<double>, apply_unary<I>},
-                                {apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary,
-                                 apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary},
-                                {compare<float>, compare<double>, compare<I>},
-                                {select<float>, select<double>, select<I>},
-                                {convert, convert, convert, convert, convert, convert, convert, convert, convert},
-                                ramp};
-  return all;
-}
+constexpr BlockOps all_block_ops{{apply_unary<float>, apply_unary<double>, apply_unary<std::int64_t>},
+                                 {apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary,
+                                  apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary},
+                                 {compare<float>, compare<double>, compare<std::int64_t>},
+                                 {select<float>, select<double>, select<std::int64_t>},
+                                 {convert, convert, convert, convert, convert, convert, convert, convert, convert},
+                                 ramp};
 
 }  // namespace
 }  // namespace einrel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace einrel {
-namespace {
-
-HWY_EXPORT(all_block_ops);
-
-}  // namespace
-
-const BlockOps& block_ops() { return HWY_DYNAMIC_DISPATCH(all_block_ops)(); }
-
-}  // namespace einrel
-#endif

@@ -1,16 +1,12 @@
+// The loops of block_ops.h between values and elements. Included by exact_loops.cpp once for each instruction set.
+
 #include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
 #include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/half_floats.h"
-#include "kernel/cpu/targets.h"
 #include "tensor/convert.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/block_memory.cpp"
-#include "hwy/foreach_target.h"
-#include "hwy/highway.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einrel::HWY_NAMESPACE {
@@ -224,27 +220,10 @@ void load(DType stored, const std::byte* data, const ElementSpan* spans, std::si
   }
 }
 
-const BlockMemory& all_block_memory() {
-  using I = std::int64_t;
-  static constexpr BlockMemory all{{load<float>, load<double>, load<I>},
-                                   {store<float>, store<double>, store<I>},
-                                   {round_to<float>, round_to<double>, round_to<I>}};
-  return all;
-}
+constexpr BlockMemory all_block_memory{{load<float>, load<double>, load<std::int64_t>},
+                                       {store<float>, store<double>, store<std::int64_t>},
+                                       {round_to<float>, round_to<double>, round_to<std::int64_t>}};
 
 }  // namespace
 }  // namespace einrel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace einrel {
-namespace {
-
-HWY_EXPORT(all_block_memory);
-
-}  // namespace
-
-const BlockMemory& block_memory() { return HWY_DYNAMIC_DISPATCH(all_block_memory)(); }
-
-}  // namespace einrel
-#endif

@@ -1,16 +1,12 @@
-#include "kernel/cpu/blocks/streaming.h"
+// The loop of streaming.h. Included by exact_loops.cpp once for each instruction set.
 
 #include <algorithm>
 #include <cstring>
 
-#include "kernel/cpu/targets.h"
-#include "machine/processor.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernel/cpu/blocks/streaming.cpp"
 #include "hwy/cache_control.h"
-#include "hwy/foreach_target.h"
 #include "hwy/highway.h"
+#include "kernel/cpu/blocks/streaming.h"
+#include "machine/processor.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einrel::HWY_NAMESPACE {
@@ -37,20 +33,3 @@ void stream_bytes(std::byte* to, const std::byte* from, std::size_t bytes) {
 }  // namespace
 }  // namespace einrel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace einrel {
-namespace {
-
-HWY_EXPORT(stream_bytes);
-
-}  // namespace
-
-void stream_copy(std::byte* to, const std::byte* from, std::size_t bytes) {
-  HWY_DYNAMIC_DISPATCH(stream_bytes)(to, from, bytes);
-}
-
-void finish_streaming() { hwy::FlushStream(); }
-
-}  // namespace einrel
-#endif

@@ -1,19 +1,14 @@
-#include "kernel/cpu/softmax_rows.h"
+// The loops of softmax_rows.h. Included by exact_loops.cpp once for each instruction set.
 
 #include <algorithm>
 #include <limits>
 #include <type_traits>
 
-#include "kernel/cpu/blocks/vector_math.h"
-#include "kernel/cpu/targets.h"
-#include "machine/processor.h"
-
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "kernel/cpu/softmax_rows.cpp"
 #include "hwy/cache_control.h"
-#include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernel/cpu/blocks/row_folds-inl.h"
+#include "kernel/cpu/blocks/vector_math.h"
+#include "kernel/cpu/softmax_rows.h"
+#include "machine/processor.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einrel::HWY_NAMESPACE {
@@ -162,38 +157,10 @@ HWY_INLINE void rows_of(const SoftmaxRows& shape, const T* from, T* to, T* works
 }
 
 template <class T>
-void all_rows_of(const SoftmaxRows& shape, const T* from, T* to, T* workspace) {
+void softmax_rows_of(const SoftmaxRows& shape, const T* from, T* to, T* workspace) {
   shape.streams ? rows_of<true>(shape, from, to, workspace) : rows_of<false>(shape, from, to, workspace);
-}
-
-void softmax_float(const SoftmaxRows& shape, const float* from, float* to, float* workspace) {
-  all_rows_of(shape, from, to, workspace);
-}
-void softmax_double(const SoftmaxRows& shape, const double* from, double* to, double* workspace) {
-  all_rows_of(shape, from, to, workspace);
 }
 
 }  // namespace
 }  // namespace einrel::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
-namespace einrel {
-namespace {
-
-HWY_EXPORT(softmax_float);
-HWY_EXPORT(softmax_double);
-
-}  // namespace
-
-std::size_t softmax_workspace(std::size_t length) { return 2 * ((length + 15) / 16 * 16); }
-
-void softmax_rows(const SoftmaxRows& shape, const float* from, float* to, float* workspace) {
-  HWY_DYNAMIC_DISPATCH(softmax_float)(shape, from, to, workspace);
-}
-void softmax_rows(const SoftmaxRows& shape, const double* from, double* to, double* workspace) {
-  HWY_DYNAMIC_DISPATCH(softmax_double)(shape, from, to, workspace);
-}
-
-}  // namespace einrel
-#endif
