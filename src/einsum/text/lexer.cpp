@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "einsum/complex_function.h"
 #include "einsum/functions.h"
 #include "einsum/text/other_notations.h"
 #include "tensor/dtype.h"
