@@ -20,7 +20,7 @@ _take_mpi_of_the_job()
 
 from . import _native
 from ._array import Array, asarray
-from ._compute import bytes_of, calibrate, compute, jit, planners
+from ._compute import bytes_of, calibrate, compute, planners
 from ._creation import (
     arange,
     empty,
@@ -72,6 +72,7 @@ from ._functions import (
 from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, result_type
 from ._einsum import einsum
+from ._jit import jit
 from ._linalg import diagonal, matmul, outer, tensordot, trace, vecdot
 from ._native import Bug, Epoch, ProgramError, RunError, RunReport, State, TensorInfo, TrainResult
 from ._program import Program, Results, load_program, program, program_of

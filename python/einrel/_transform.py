@@ -12,11 +12,12 @@ import numpy as np
 
 from . import _native
 from ._array import Array, asarray, identity, node_of
-from ._compute import flatten, unflatten, within_transformation
 from ._dtypes import BY_NAME, is_floating
 from ._formula import Definition, apply, kept
+from ._jit import within_transformation
 from ._native import Node, Type, check, gradient_graph
 from ._numbers import Course, TracedNumber, is_number
+from ._trees import flatten, leaf_of, unflatten
 
 
 @kept
@@ -162,13 +163,8 @@ def _argument(function: Callable[..., Any], given: Any) -> Array:
 
 
 def _own(value: Any) -> Any:
-    """The same, but copies of NumPy's arrays: results that are not computed yet do not see what is written there."""
-    if isinstance(value, dict):
-        return {key: _own(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [_own(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return asarray(asarray(value), copy=True) if isinstance(value, np.ndarray) else value
+    """A leaf, but a copy of NumPy's arrays: results that are not computed yet do not see what is written there."""
+    return asarray(asarray(value), copy=True) if isinstance(value, np.ndarray) else leaf_of(value)
 
 
 def value_and_grad(
@@ -197,7 +193,7 @@ def value_and_grad(
         with _differentiating():
             for position in positions:
                 leaves: list[Any] = []
-                form = flatten(_own(arguments[position]), leaves)
+                form = flatten(arguments[position], leaves, _own)
                 traced = [_argument(function, leaf) for leaf in leaves]
                 forms.append((form, len(traced)))
                 apart += traced
