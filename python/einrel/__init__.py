@@ -40,6 +40,7 @@ from ._creation import (
     zeros,
     zeros_like,
 )
+from ._derivatives import hessian, jacobian, jvp, vjp
 from ._division import floor_divide, remainder
 from ._dtypes import bfloat16, complex64, complex128, float16, float32, float64, int32, int64
 from ._dtypes import bool_ as bool
@@ -120,6 +121,7 @@ from ._shapes import (
     unstack,
 )
 from ._transform import grad, value_and_grad
+from ._vmap import vmap
 from . import _indexing, _numpy, linalg
 
 __version__ = "0.1.0"
@@ -293,6 +295,7 @@ __all__ = [
     "grad",
     "greater",
     "greater_equal",
+    "hessian",
     "hypot",
     "iinfo",
     "imag",
@@ -304,7 +307,9 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "jacobian",
     "jit",
+    "jvp",
     "layer_norm",
     "less",
     "less_equal",
@@ -400,6 +405,8 @@ __all__ = [
     "value_and_grad",
     "var",
     "vecdot",
+    "vjp",
+    "vmap",
     "where",
     "zeros",
     "zeros_like",
