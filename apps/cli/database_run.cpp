@@ -77,14 +77,14 @@ void say(const Destinations& destinations, const EinGraph& graph, const sql::Dat
   }
 }
 
-DatabaseRequest request_of(const DatabaseArguments& arguments) {
-  DatabaseRequest request{.database = arguments.database, .inputs = {}};
+DatabaseRequest request_of(const RunArguments& arguments) {
+  DatabaseRequest request{.database = *arguments.database, .inputs = {}};
   for (const auto& [name, given] : parse_assignments("--in", arguments.inputs)) request.inputs[name] = given;
   request.tables = destinations_of(arguments.outputs).tables;
   request.scalars = parse_scalars(arguments.scalars);
-  request.analyze = arguments.analyze;
+  request.analyze = arguments.execution.analyze;
   request.formats = arguments.formats;
-  if (arguments.steps) request.steps = parse_times("--steps", *arguments.steps);
+  request.steps = static_cast<std::int64_t>(times_of(arguments.execution));
   return request;
 }
 
@@ -105,10 +105,10 @@ void open_files(DatabaseRequest& request, OpenInputs& files) {
 }
 
 /// No file that is read may be lost: those of the database least of all.
-void refuse_overwriting(const DatabaseArguments& arguments, const Destinations& destinations) {
+void refuse_overwriting(const RunArguments& arguments, const Destinations& destinations) {
   std::vector<std::string> written;
   for (const auto& [name, file] : destinations.files) written.push_back(file.path);
-  std::vector<std::string> read = sql::files_of_database(arguments.database);
+  std::vector<std::string> read = sql::files_of_database(*arguments.database);
   for (const auto& [name, given] : parse_assignments("--in", arguments.inputs)) {
     if (!is_in_database(given)) read.push_back(parse_file_ref(given).path);
   }
@@ -116,7 +116,7 @@ void refuse_overwriting(const DatabaseArguments& arguments, const Destinations& 
   refuse_same_file(written, read, "name another file");
 }
 
-DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const SourceText& source,
+DatabaseProgram::Front front_of(const RunArguments& arguments, const SourceText& source,
                                 const std::vector<std::string>& wanted) {
   const std::map<std::string, std::int64_t> dims = parse_dims(arguments.dims);
   const CheckedProgram declared = parse_and_check(source, {dims, {}});
@@ -124,7 +124,7 @@ DatabaseProgram::Front front_of(const DatabaseArguments& arguments, const Source
     CheckedProgram checked = parse_and_check(source, {dims, inputs});
     if (!checked.graph) check_output_names(wanted, checked.tensors);
     EinGraph graph = require_graph(checked, source, std::nullopt, missing_in_database);
-    if (arguments.steps && graph.steps.states.empty())
+    if (arguments.execution.steps.steps && graph.steps.states.empty())
       throw UserError("--steps is for programs with state, which this one has not");
     return compile(arguments.program, std::move(graph), wanted, checked.initial);
   };
@@ -144,15 +144,16 @@ void refuse_tables(const std::string& option, const std::vector<std::string>& gi
   }
 }
 
-void check_database_options(const DatabaseArguments& arguments) {
+void check_database_options(const RunArguments& arguments) {
   if (is_tra(arguments.program)) throw UserError("--database runs .ein programs");
   parse_dims(arguments.dims);
   const DatabaseRequest request = request_of(arguments);
   check_request(request);
-  if (arguments.json && !arguments.analyze) throw UserError("--json with --database is for --analyze; add that");
+  if (arguments.execution.json && !arguments.execution.analyze)
+    throw UserError("--json with --database is for --analyze; add that");
 }
 
-void run_in_database(const DatabaseArguments& arguments) {
+void run_in_database(const RunArguments& arguments) {
   const SourceText source = read_program(arguments.program);
   const Destinations destinations = destinations_of(arguments.outputs);
   DatabaseRequest request = request_of(arguments);
@@ -169,11 +170,11 @@ void run_in_database(const DatabaseArguments& arguments) {
     written = complete_files(tensors);
   });
   for (AtomicFile& file : written) file.commit();
-  if (arguments.json)
+  if (arguments.execution.json)
     return print(formats_analysis_json(program.compiled(), *program.formats(), program.read(), results) + "\n");
   print(read_text(program.read()));
   say(destinations, program.graph(), results);
-  if (arguments.analyze) print("\n" + formats_analysis_text(program.compiled(), *program.formats(), results));
+  if (arguments.execution.analyze) print("\n" + formats_analysis_text(program.compiled(), *program.formats(), results));
 }
 
 }  // namespace einrel::cli

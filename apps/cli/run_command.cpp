@@ -22,18 +22,6 @@
 namespace einrel::cli {
 namespace {
 
-struct RunArguments {
-  std::string program;
-  std::vector<std::string> inputs;
-  std::vector<std::string> outputs;
-  std::vector<std::string> dims;
-  std::vector<std::string> scalars;
-  std::optional<std::string> seed;
-  std::optional<std::string> database;
-  std::optional<std::string> formats;
-  ExecutionArguments execution;
-};
-
 OutputFiles parse_outputs(const std::vector<std::string>& given) {
   OutputFiles files;
   for (const auto& [name, file] : parse_assignments("--out", given)) files.emplace_back(name, parse_file_ref(file));
@@ -118,25 +106,15 @@ void refuse_with_database(const CLI::App& command) {
 }
 
 void run_by_database(const RunArguments& arguments, const CLI::App& command) {
-  const DatabaseArguments given{.database = *arguments.database,
-                                .formats = arguments.formats,
-                                .program = arguments.program,
-                                .inputs = arguments.inputs,
-                                .outputs = arguments.outputs,
-                                .dims = arguments.dims,
-                                .scalars = arguments.scalars,
-                                .steps = arguments.execution.steps.steps,
-                                .analyze = arguments.execution.analyze,
-                                .json = arguments.execution.json};
   const auto check = [&] {
     refuse_with_database(command);
-    check_database_options(given);
+    check_database_options(arguments);
   };
   run_in_job(command, arguments.execution.timeout, check, [&](const Job& job) {
     agree(job, [&] {
       if (job.ranks > 1) throw UserError("--database runs in one process; start it without mpirun");
     });
-    run_in_database(given);
+    run_in_database(arguments);
   });
 }
 
