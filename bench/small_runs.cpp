@@ -20,9 +20,10 @@ constexpr const char* text = "dims i=4 j=4 k=4\ninput A[i,j], B[j,k]\nC[i,k] = s
 void by_session(benchmark::State& state) {
   const CheckedProgram checked = parse_and_check(SourceText("product.ein", text), {});
   const PlannedTasks tasks = whole_tasks(compile("product.ein", *checked.graph));
-  Session session(tasks, {1, {}, {}});
-  const std::vector<Tensor> inputs(2, Tensor(DType::f32, Shape(2, Extent(4))));
-  for (auto _ : state) benchmark::DoNotOptimize(session.run(inputs, {}));
+  Session session(tasks, {1, {}});
+  const std::vector<InputSource> inputs(2, Tensor(DType::f32, Shape(2, Extent(4))));
+  const std::vector<const InputSource*> pointers = pointers_to(inputs);
+  for (auto _ : state) benchmark::DoNotOptimize(session.run(pointers, {}));
 }
 BENCHMARK(by_session);
 

@@ -149,11 +149,10 @@ void explain_program(const ExplainArguments& arguments) {
   if (is_tra(arguments.program) || of_relations) check_relations(arguments);
   if (is_tra(arguments.program)) refuse_extents(arguments);
   const SourceText source = read_program(arguments.program);
-  AnyProgram program = explained_program(arguments, source);
+  const AnyProgram program = explained_program(arguments, source);
   if (arguments.json && !arguments.difference.empty())
     throw UserError("--diff is text; with --json, compare the plans of both: --planner A --planner B");
-  Chosen chosen = choose(program, request_of(arguments), source, {});
-  if (chosen.recomputed) program = *std::exchange(chosen.recomputed, std::nullopt);
+  const Chosen chosen = choose(program, request_of(arguments), source, {});
   Explanation explained = explanation_of(source.name(), program, chosen);
   if (arguments.verify) verify_cuts(*explained.compiled, explained.comparison);
   if (arguments.algebra && explained.has_plan()) add_algebra(explained);

@@ -90,7 +90,6 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
     if (arguments.html) check_replaceable(*arguments.html);
     sources = input_sources(prepared.program, prepared.files, prepared.seed);
     chosen = choose(prepared.program, request, source, job);
-    if (chosen.recomputed) prepared.program = *std::exchange(chosen.recomputed, std::nullopt);
     const auto in_place = [&](const StoredRelation& input) {
       return is_in_place(prepared.files, input.name, input.dtype);
     };
@@ -100,7 +99,7 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
   if (job.rank == 0 && arguments.explain && !arguments.json)
     print(explanation_text(explanation(), source, Detail::folded) + "\n");
   if (job.rank == 0 && arguments.plan.shows_passes)
-    print(passes_text(std::get<Compiled>(prepared.program), chosen.tasks));
+    print(passes_text(chosen.program(std::get<Compiled>(prepared.program)), chosen.tasks));
   ChunkedOutputs outputs(chosen, {prepared.outputs.begin(), prepared.outputs.end()},
                          prepared.outputs.empty() || arguments.json, job);
   std::optional<StateFile> saved;

@@ -55,7 +55,7 @@ class EinrelWorker {
     if (graph.outputs.size() != 1) throw UserError(fmt::format("{}: not one output", source.name()));
 
     const std::string folder = request.at("folder");
-    std::vector<Tensor> inputs;
+    std::vector<InputSource> inputs;
     Json described = Json::array();
     double operations = 0;
     tasks_ = whole_tasks(compiled);
@@ -64,12 +64,13 @@ class EinrelWorker {
       if (std::holds_alternative<Input>(vertex.op)) described.push_back(describe(vertex));
     }
     for (const StoredRelation& input : tasks_.graph.inputs) {
-      inputs.push_back(random_tensor(seed, input.name, input.dtype, input.bound));
-      write_tensors({{{folder + "/" + input.name + ".npy", ""}, inputs.back()}});
+      const Tensor tensor = random_tensor(seed, input.name, input.dtype, input.bound);
+      write_tensors({{{folder + "/" + input.name + ".npy", ""}, tensor}});
+      inputs.emplace_back(tensor);
     }
     const Vertex& output = graph[graph.outputs.front()];
-    const auto compute = [session = std::make_shared<Session>(tasks_, RunResources{threads_, {}, {}}), inputs] {
-      return session->run(inputs, {}).front();
+    const auto compute = [session = std::make_shared<Session>(tasks_, RunResources{threads_, {}}), inputs] {
+      return session->run(pointers_to(inputs), {}).outputs.front();
     };
     timed_.emplace(compute, [&](const Tensor& result) {
       write_tensors({{{folder + "/" + output.name + ".npy", ""}, result}});

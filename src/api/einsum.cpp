@@ -31,7 +31,7 @@ Tensor einsum(std::string_view subscripts, const std::vector<Tensor>& operands, 
     }
     Version version(compile(request.subscripts, einsum_graph(request)));
     const SourceText source("<einsum>", request.subscripts);
-    return run_version({version, source, std::move(inputs), {}}, {.threads = options.threads})[einsum_result];
+    return run_version({version, source, inputs, {}}, {.threads = options.threads})[einsum_result];
   });
 }
 

@@ -16,9 +16,8 @@ namespace {
 /// What `tell` says of the program, as it would run with these options.
 template <class Tell>
 std::string told(const Compiled& compiled, const SourceText& source, const ExplainOptions& options, Tell&& tell) {
-  Chosen chosen = choose(compiled, request_of(options), source, {});
-  const std::optional<Compiled> recomputed = std::exchange(chosen.recomputed, std::nullopt);
-  return tell(explanation_of(recomputed ? *recomputed : compiled, chosen));
+  const Chosen chosen = choose(compiled, request_of(options), source, {});
+  return tell(explanation_of(compiled, chosen));
 }
 
 }  // namespace

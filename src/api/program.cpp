@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <set>
-
 #include "api/border.h"
 #include "api/expression_data.h"
 #include "api/program_data.h"
@@ -64,31 +62,6 @@ TensorInfo info_of(const EinGraph& graph, VertexId id, const std::vector<TensorI
 
 std::string declaration(const TensorInfo& input) {
   return fmt::format("{}[{}] : {}", input.name, fmt::join(input.labels, ","), name_of(input.dtype));
-}
-
-/// The inputs that a compiled program needs, those of initial values among them unless it has state already. Throws
-/// UserError that lists all that are missing.
-Inputs needed_inputs(const Compiled& compiled, const Inputs& given, bool has_state) {
-  Inputs needed;
-  std::set<std::string> states;
-  for (const einrel::State& state : compiled.graph.steps.states) states.insert(compiled.graph[state.now].name);
-  std::vector<std::string> missing;
-  const auto add = [&](const EinGraph& graph) {
-    for (const Vertex& vertex : graph.vertices) {
-      if (!is_input(vertex) || states.count(vertex.name) != 0) continue;
-      const auto found = given.find(vertex.name);
-      if (found == given.end()) {
-        missing.push_back(formula(vertex, graph));
-      } else {
-        needed.insert(*found);
-      }
-    }
-  };
-  add(compiled.graph);
-  if (compiled.initial && !has_state) add(compiled.initial->graph);
-  if (!missing.empty())
-    throw UserError(fmt::format("missing {}: run the program with a tensor for it", fmt::join(missing, ", ")));
-  return needed;
 }
 
 std::string text_of(const std::filesystem::path& path) {
@@ -206,10 +179,10 @@ RunResult Program::run(const Inputs& inputs, const RunOptions& options) const {
       }
       version = data_->versions->get(types, [&] { return compiled_for(data_->given, bound); });
     }
-    const Compiled& compiled = version->compiled();
-    return run_version({*version, data_->given.source, needed_inputs(compiled, inputs, options.state.has_value()),
-                        bind_scalars(compiled.graph.scalars, options.scalars)},
-                       options);
+    version->require(inputs, options.state.has_value());
+    return run_version(
+        {*version, data_->given.source, inputs, bind_scalars(version->compiled().graph.scalars, options.scalars)},
+        options);
   });
 }
 

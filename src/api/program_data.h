@@ -59,7 +59,7 @@ const Compiled& require_extents(const std::shared_ptr<Version>& declared, const 
 struct Run {
   Version& version;
   const SourceText& source;
-  Inputs inputs;  ///< those that it needs
+  const Inputs& inputs;  ///< those that it needs, and maybe more
   ScalarBindings scalars;
 };
 

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <tuple>
 
@@ -66,12 +65,6 @@ std::vector<einrel::Tensor> whole_states(const PlannedTasks& tasks, const KeptSt
   return whole;
 }
 
-/// Of what is made piece by piece, all of it.
-einrel::Tensor elements_of(const Input& input) {
-  const auto* const there = std::get_if<einrel::Tensor>(&InputAccess::source(input));
-  return there != nullptr ? *there : TensorAccess::inside(input.tensor());
-}
-
 /// A run in this process or on the ranks of a job: on all of them.
 class VersionRun {
  public:
@@ -84,19 +77,11 @@ class VersionRun {
     } else {
       together(job_, [&] { choose(); });
     }
-    return version_->is_direct() && (are_there() || version_->chosen().tasks.graph.sites == 1) ? directly()
-                                                                                               : in_steps();
+    return job_.ranks == 1 && version_->chosen().tasks.states.empty() ? in_memory() : in_steps();
   }
 
  private:
   bool is_complex(const std::string& name) const { return run_.version.compiled().graph.complex.count(name) != 0; }
-
-  /// Whether no input is made piece by piece.
-  bool are_there() const {
-    return std::all_of(run_.inputs.begin(), run_.inputs.end(), [](const auto& input) {
-      return std::holds_alternative<einrel::Tensor>(InputAccess::source(input.second));
-    });
-  }
 
   void choose() {
     const auto in_place = [this](const StoredRelation& input) {
@@ -109,19 +94,18 @@ class VersionRun {
     std::tie(version_, is_new_) = run_.version.chosen(asked_, run_.source, job_, check);
   }
 
-  RunResult directly() {
-    const TaskGraph& graph = version_->chosen().tasks.graph;
-    std::vector<einrel::Tensor> inputs;
+  RunResult in_memory() {
+    const PlannedTasks& tasks = version_->chosen().tasks;
+    const TaskGraph& graph = tasks.graph;
+    std::vector<const InputSource*> inputs;
     inputs.reserve(graph.inputs.size());
-    for (const StoredRelation& input : graph.inputs) inputs.push_back(elements_of(run_.inputs.at(input.name)));
-    const auto start = std::chrono::steady_clock::now();
-    const std::vector<einrel::Tensor> outputs = version_->run(inputs, run_.scalars, options_.stop);
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    for (const StoredRelation& input : graph.inputs) inputs.push_back(&InputAccess::source(run_.inputs.at(input.name)));
+    auto [outputs, measured] = version_->run(inputs, run_.scalars, options_.stop);
     RunResult result;
-    result.report = report({seconds, 0, 0, version_->chosen().tasks.traffic.received});
+    result.report = report({measured.seconds, measured.spilled, measured.read_back, tasks.traffic.received});
     for (std::size_t i = 0; i < outputs.size(); ++i)
-      result.outputs.insert(
-          {graph.outputs[i].name, TensorAccess::outside(outputs[i], is_complex(graph.outputs[i].name))});
+      result.outputs.emplace(graph.outputs[i].name,
+                             TensorAccess::outside(std::move(outputs[i]), is_complex(graph.outputs[i].name)));
     return result;
   }
 
@@ -147,19 +131,18 @@ class VersionRun {
     return result;
   }
 
-  RunReport report(const PlanFigures& figures) const {
+  RunReport report(PlanFigures figures) const {
     RunReport report;
     report.seconds = figures.seconds;
-    report.bytes_moved_to = figures.received;
-    report.predicted_peak = version_->predicted_peak();
+    report.bytes_moved_to = std::move(figures.received);
     report.spilled = figures.spilled;
     report.read_back = figures.read_back;
     for (const std::int64_t bytes : report.bytes_moved_to) report.bytes_moved += bytes;
-    if (const auto* const by_plan = std::get_if<ByPlan>(&version_->chosen().how)) {
-      report.planner = by_plan->plan.plan.planner;
-      report.sites = by_plan->plan.plan.sites;
-      if (is_new_) report.plan_seconds = by_plan->plan.seconds;
-    }
+    const ChosenFigures& plan = version_->figures();
+    report.planner = plan.planner;
+    report.sites = plan.sites;
+    report.predicted_peak = plan.peak;
+    if (is_new_) report.plan_seconds = plan.seconds;
     return report;
   }
 

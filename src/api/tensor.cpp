@@ -61,12 +61,13 @@ einrel::Tensor plain_copy(const einrel::Tensor& tensor) {
 
 }  // namespace
 
-Tensor TensorAccess::outside(const einrel::Tensor& tensor, bool is_complex) {
+Tensor TensorAccess::outside(einrel::Tensor tensor, bool is_complex) {
   Shape shape;
+  shape.reserve(tensor.shape().size());
   for (const Extent extent : tensor.shape()) shape.push_back(extent.value());
   if (is_complex) shape.pop_back();
-  return Tensor(std::make_shared<const Tensor::Data>(
-      Tensor::Data{is_plain(tensor) ? tensor : plain_copy(tensor), std::move(shape), is_complex}));
+  if (!is_plain(tensor)) tensor = plain_copy(tensor);
+  return Tensor(std::make_shared<const Tensor::Data>(Tensor::Data{std::move(tensor), std::move(shape), is_complex}));
 }
 
 einrel::DType inside(DType dtype) {

@@ -17,7 +17,7 @@ struct Tensor::Data {
 struct TensorAccess {
   static const einrel::Tensor& inside(const Tensor& tensor) { return tensor.data_->tensor; }
   /// Copies elements that do not lie as those of the interface do. Throws as einrel::Tensor does.
-  static Tensor outside(const einrel::Tensor& tensor, bool is_complex = false);
+  static Tensor outside(einrel::Tensor tensor, bool is_complex = false);
 };
 
 constexpr bool is_complex(DType dtype) { return dtype == DType::c64 || dtype == DType::c128; }

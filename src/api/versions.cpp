@@ -1,9 +1,14 @@
 #include "api/versions.h"
 
-#include <algorithm>
+#include <einrel/error.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "api/shared_workers.h"
-#include "engine/memory.h"
+#include <algorithm>
+#include <set>
+
+#include "einsum/text/print.h"
+#include "einsum/vertex_facts.h"
 
 namespace einrel::api {
 
@@ -11,26 +16,13 @@ namespace {
 
 constexpr std::size_t most_kept = 8;  // versions of a program, and ways to run each
 
-std::int64_t peak_of(const Chosen& chosen) {
-  if (const auto* const by_plan = std::get_if<ByPlan>(&chosen.how)) return by_plan->plan.peak.bytes;
-  return forecast_memory(chosen.tasks).bytes;
-}
-
 }  // namespace
 
 ChosenVersion::ChosenVersion(RunRequest asked, Chosen chosen, Job job)
-    : asked_(std::move(asked)),
-      chosen_(std::move(chosen)),
-      job_(std::move(job)),
-      predicted_peak_(peak_of(chosen_)),
-      is_direct_(job_.ranks == 1 && !is_limited(chosen_.memory) && chosen_.tasks.states.empty()),
-      shares_workers_(job_.ranks == 1 && !is_limited(chosen_.memory) &&
-                      is_serial(chosen_.tasks.graph, chosen_.resources())) {}
+    : asked_(std::move(asked)), chosen_(std::move(chosen)), job_(std::move(job)), figures_(figures_of(chosen_)) {}
 
 template <class Compute>
 auto ChosenVersion::with_session(const Compute& compute) {
-  std::optional<SharedWorkers> workers;
-  if (shares_workers_) workers.emplace(chosen_.threads);
   std::unique_ptr<Session> session;
   {
     const std::lock_guard lock(mutex_);
@@ -39,28 +31,48 @@ auto ChosenVersion::with_session(const Compute& compute) {
       idle_.pop_back();
     }
   }
-  if (!session) {
-    RunResources resources = chosen_.resources();
-    if (workers) resources.workers = **workers;
-    session = std::make_unique<Session>(chosen_.tasks, std::move(resources), job_);
-  } else if (workers) {
-    session->compute_on(**workers);
-  }
+  if (!session) session = std::make_unique<Session>(chosen_.tasks, chosen_.resources(), job_);
   auto result = compute(*session);
-  if (workers) session->compute_on(nullptr);
   const std::lock_guard lock(mutex_);
   idle_.push_back(std::move(session));
   return result;
 }
 
-std::vector<einrel::Tensor> ChosenVersion::run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
-                                               const std::stop_token& stop) {
+InMemory ChosenVersion::run(std::span<const InputSource* const> inputs, const ScalarBindings& scalars,
+                            const std::stop_token& stop) {
   return with_session([&](Session& session) { return session.run(inputs, scalars, stop); });
 }
 
 PlanRunReport ChosenVersion::step(const InputSources& sources, std::vector<OutputWriter> writers,
                                   const ScalarBindings& scalars, const StepsAsked& asked) {
   return with_session([&](Session& session) { return session.step(sources, std::move(writers), scalars, asked); });
+}
+
+Version::Version(Compiled compiled) : compiled_(std::move(compiled)), needed_(needed_by(compiled_.graph)) {
+  if (compiled_.initial) needed_at_first_ = needed_by(compiled_.initial->graph);
+}
+
+std::vector<Version::Needed> Version::needed_by(const EinGraph& graph) const {
+  std::set<std::string> states;
+  for (const einrel::State& state : compiled_.graph.steps.states) states.insert(compiled_.graph[state.now].name);
+  std::vector<Needed> needed;
+  for (const Vertex& vertex : graph.vertices) {
+    if (is_input(vertex) && states.count(vertex.name) == 0) needed.emplace_back(vertex.name, formula(vertex, graph));
+  }
+  return needed;
+}
+
+void Version::require(const Inputs& given, bool has_state) const {
+  std::vector<std::string> missing;
+  const auto look_for = [&](const std::vector<Needed>& inputs) {
+    for (const auto& [name, declaration] : inputs) {
+      if (given.find(name) == given.end()) missing.push_back(declaration);
+    }
+  };
+  look_for(needed_);
+  if (!has_state) look_for(needed_at_first_);
+  if (!missing.empty())
+    throw UserError(fmt::format("missing {}: run the program with a tensor for it", fmt::join(missing, ", ")));
 }
 
 std::shared_ptr<ChosenVersion> Version::find(const RunRequest& asked, const Job& job) {

@@ -30,14 +30,10 @@ class ChosenVersion {
 
   bool is_for(const RunRequest& asked, const Job& job) const { return asked == asked_ && job.ranks == job_.ranks; }
   const Chosen& chosen() const { return chosen_; }
-  /// What a run needs at most: with its inputs, or of a site.
-  std::int64_t predicted_peak() const { return predicted_peak_; }
-  /// Where all inputs are tensors in memory, Session::run does it: in one process without a limit and states.
-  bool is_direct() const { return is_direct_; }
+  const ChosenFigures& figures() const { return figures_; }
 
   /// As Session::run and Session::step.
-  std::vector<einrel::Tensor> run(std::span<const einrel::Tensor> inputs, const ScalarBindings& scalars,
-                                  const std::stop_token& stop);
+  InMemory run(std::span<const InputSource* const> inputs, const ScalarBindings& scalars, const std::stop_token& stop);
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
                      const StepsAsked& asked);
 
@@ -48,9 +44,7 @@ class ChosenVersion {
   RunRequest asked_;
   Chosen chosen_;
   Job job_;
-  std::int64_t predicted_peak_ = 0;
-  bool is_direct_ = false;
-  bool shares_workers_ = false;  ///< those of the process compute
+  ChosenFigures figures_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Session>> idle_;
 };
@@ -58,9 +52,11 @@ class ChosenVersion {
 /// A program compiled for inputs of certain shapes, and what runs it in all the ways that it was asked to run.
 class Version {
  public:
-  explicit Version(Compiled compiled) : compiled_(std::move(compiled)) {}
+  explicit Version(Compiled compiled);
 
   const Compiled& compiled() const { return compiled_; }
+  /// Throws UserError that lists all inputs that are missing; those of initial values are none where there is a state.
+  void require(const Inputs& given, bool has_state) const;
   /// How it runs, chosen when this is first asked for, and whether that was now. Throws as choose and `check` do;
   /// `source` is what messages quote.
   std::pair<std::shared_ptr<ChosenVersion>, bool> chosen(const RunRequest& asked, const SourceText& source,
@@ -70,7 +66,13 @@ class Version {
  private:
   std::shared_ptr<ChosenVersion> find(const RunRequest& asked, const Job& job);
 
+  /// An input, and how the program declares it.
+  using Needed = std::pair<std::string, std::string>;
+  std::vector<Needed> needed_by(const EinGraph& graph) const;
+
   Compiled compiled_;
+  std::vector<Needed> needed_;
+  std::vector<Needed> needed_at_first_;  ///< by the initial values
   std::mutex mutex_;
   std::vector<std::shared_ptr<ChosenVersion>> chosen_;  // few; the one that was made last comes last
 };

@@ -70,11 +70,11 @@ double seconds_of(const std::string& text, std::size_t threads, Computing comput
   if (computing == Computing::first && job.rank != 0) return largest_of_all(0, job);
   const SourceText source("calibrate", text);
   const PlannedTasks tasks = choose(compiled(source), {}, source, {}).tasks;
-  std::vector<Tensor> inputs;
+  std::vector<InputSource> inputs;
   for (const StoredRelation& input : tasks.graph.inputs)
-    inputs.push_back(random_tensor(1, input.name, input.dtype, input.bound));
-  Session session(tasks, {threads, {}, {}});
-  const auto run = [&] { session.run(inputs, {}); };
+    inputs.emplace_back(random_tensor(1, input.name, input.dtype, input.bound));
+  Session session(tasks, {threads, {}});
+  const auto run = [&] { session.run(pointers_to(inputs), {}); };
   constexpr std::chrono::duration<double> before{0.3};  // until ranks that began on one core are apart
   const auto start = std::chrono::steady_clock::now();
   do run();
@@ -113,11 +113,8 @@ void measure_sharing(Machine& machine, std::size_t threads, const Job& job) {
   machine.memory_alone = times(measured_memory_bandwidth(threads, Computing::first, job), machine.memory_bandwidth);
 }
 
-/// Makes what runs tasks, again and again, on all ranks.
-using RunTasks = std::function<std::function<void()>(const TaskGraph&, const TaskBindings&)>;
-
 /// Seconds of a program whose vertices are planned so.
-double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& vertices, const RunTasks& run,
+double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& vertices, Executor& executor,
                         const Job& job) {
   const Compiled program = compiled({"calibrate", text});
   const Plan plan{"calibrate", job.ranks, vertices};
@@ -132,15 +129,15 @@ double seconds_on_sites(const std::string& text, const std::vector<VertexPlan>& 
     }
   }
   const std::vector<OutputWriter> writers(tasks.graph.outputs.size(), [](const auto&, const Tensor&) {});
-  TaskBindings bindings = task_bindings(tasks.graph, sources, writers, {});
-  bindings.kernels = std::make_shared<ChunkKernels>(tasks.graph, bindings.scalars);
-  return seconds_of_round(job.ranks > 1, job, run(tasks.graph, bindings));
+  const TaskBindings bindings = task_bindings(tasks.graph, sources, writers, {});
+  const PreparedTasks ready(tasks.graph, bindings, job.site());
+  return seconds_of_round(job.ranks > 1, job, [&] { executor.run(ready, bindings); });
 }
 
 /// What each vertex of a chain of many costs that have so many elements, vertex v planned so: products with a small
 /// matrix, since element-wise ones would run together.
 template <class PlanOf>
-double seconds_of_vertex(int elements, PlanOf&& plan_of, const RunTasks& run, const Job& job) {
+double seconds_of_vertex(int elements, PlanOf&& plan_of, Executor& executor, const Job& job) {
   constexpr int vertices = 200;
   constexpr int columns = 4;
   std::string text = fmt::format("dims i={0} j={1} k={1}\ninput A0[i,j], B[j,k]\n", elements / columns, columns);
@@ -153,7 +150,7 @@ double seconds_of_vertex(int elements, PlanOf&& plan_of, const RunTasks& run, co
     plan.strides.resize(3, 0);
     of_vertex.push_back(plan);
   }
-  return seconds_on_sites(text, of_vertex, run, job) / vertices;
+  return seconds_on_sites(text, of_vertex, executor, job) / vertices;
 }
 
 /// Bytes a second, from seconds and bytes of several sizes of what moves. Noise may leave no time at all: no network is
@@ -168,7 +165,7 @@ double bandwidth_of(const std::vector<std::pair<double, double>>& moves) {
 /// The bandwidth from rows of a matrix Y, one on each of some sites that are as far apart as can be, in as many parts,
 /// of which all but one have to go to another site each, where a column of parts of Z is computed: all receive at once,
 /// as in most programs. Where rows of Z are computed nothing has to move.
-double measured_bandwidth(const Machine& machine, const RunTasks& run, const Job& job) {
+double measured_bandwidth(const Machine& machine, Executor& executor, const Job& job) {
   constexpr std::int64_t most_sites = 16;  // each waits for a message from each other one
   const std::int64_t sites = std::min<std::int64_t>(job.ranks, most_sites);
   const std::int64_t stride = job.ranks / sites;
@@ -179,8 +176,8 @@ double measured_bandwidth(const Machine& machine, const RunTasks& run, const Job
   for (const std::int64_t elements : {1 << 20, 1 << 21, 1 << 22}) {  // of a site
     const std::string text =
         fmt::format("dims i={} j={}\ninput A[i,j]\nY[i,j] = A[i,j] * 2\nZ[i,j] = Y[i,j] + 1\n", sites, elements);
-    const double moving = seconds_on_sites(text, {rows, rows, columns}, run, job);
-    const double still = seconds_on_sites(text, {rows, rows, rows}, run, job);
+    const double moving = seconds_on_sites(text, {rows, rows, columns}, executor, job);
+    const double still = seconds_on_sites(text, {rows, rows, rows}, executor, job);
     // Messages are counted beside their bytes, but noise in their latency may not make up most of the time.
     const double seconds = std::max(moving - still - messages_seconds, (moving - still) / 2);
     const std::int64_t received = elements / sites * (sites - 1) * 4;
@@ -198,7 +195,7 @@ VertexPlan on_two_sites(const Job& job) { return {{2}, {2}, {job.ranks - 1}}; }
 /// The bandwidth of one site that receives half of a vector while the others wait: it is computed on one site, and what
 /// is computed of it on two, or the other way round. These two ways compute together as much, on as many sites, as one
 /// on one site and one on two, in which nothing moves.
-double bandwidth_alone(const RunTasks& run, const Job& job) {
+double bandwidth_alone(Executor& executor, const Job& job) {
   const VertexPlan one = on_one_site();
   const VertexPlan two = on_two_sites(job);
   std::vector<std::pair<double, double>> moves;
@@ -207,7 +204,7 @@ double bandwidth_alone(const RunTasks& run, const Job& job) {
     double seconds = 0;
     for (const auto& [y, z, sign] :
          {std::tuple(one, two, 1), std::tuple(two, one, 1), std::tuple(one, one, -1), std::tuple(two, two, -1)}) {
-      seconds += sign * seconds_on_sites(text, {y, y, z}, run, job);
+      seconds += sign * seconds_on_sites(text, {y, y, z}, executor, job);
     }
     moves.emplace_back(seconds, 2 * 4.0 * static_cast<double>(elements) / 2);
   }
@@ -217,28 +214,28 @@ double bandwidth_alone(const RunTasks& run, const Job& job) {
 /// What a message costs beside its bytes, from a chain that is computed on one site and on two in turns: half of each
 /// result has to go to the other site or come back before anyone can go on. There is something to compute meanwhile,
 /// as in a program: ranks that do nothing but wait for the next message are quicker.
-double measured_latency(double bandwidth, const RunTasks& run, const Job& job) {
+double measured_latency(double bandwidth, Executor& executor, const Job& job) {
   constexpr int elements = 1 << 15;
   constexpr double bytes = 4.0 * elements / 2;
   const VertexPlan one = one_part_per_site({1});
   const VertexPlan two = on_two_sites(job);
   const double hop = seconds_of_vertex(
-      elements, [&](int v) { return v % 2 == 0 ? one : two; }, run, job);
+      elements, [&](int v) { return v % 2 == 0 ? one : two; }, executor, job);
   const double still = seconds_of_vertex(
-      elements, [](int) { return one_part_per_site({1}); }, run, job);
+      elements, [](int) { return one_part_per_site({1}); }, executor, job);
   constexpr double least = 1e-6;  // noise may leave none, but a message is never free
   return std::max(hop - 0.75 * still - bytes / bandwidth, least);
 }
 
-void measure_tasks(Machine& machine, const RunTasks& run, const Job& job) {
+void measure_tasks(Machine& machine, Executor& executor, const Job& job) {
   machine.task_seconds = seconds_of_vertex(
-      64, [](int) { return one_part_per_site({1}); }, run, job);
+      64, [](int) { return one_part_per_site({1}); }, executor, job);
 }
 
-void measure_network(Machine& machine, const RunTasks& run, const Job& job) {
-  const double alone = bandwidth_alone(run, job);
-  machine.network_latency = measured_latency(alone, run, job);
-  machine.network_bandwidth = measured_bandwidth(machine, run, job);
+void measure_network(Machine& machine, Executor& executor, const Job& job) {
+  const double alone = bandwidth_alone(executor, job);
+  machine.network_latency = measured_latency(alone, executor, job);
+  machine.network_bandwidth = measured_bandwidth(machine, executor, job);
   const auto all_of_node = static_cast<double>(machine.sites_per_node);
   machine.network_alone = std::clamp(alone / machine.network_bandwidth, 1.0, all_of_node);
 }
@@ -275,21 +272,11 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   const std::int64_t memory = pages * ::sysconf(_SC_PAGESIZE) / static_cast<std::int64_t>(job.ranks_here);
   machine.memory = static_cast<std::int64_t>(least_of_all(static_cast<double>(memory), job));
   machine.processor.second_cache = second_cache(job);
-  if (job.ranks == 1) {
-    TaskThreads side_by_side(threads);
-    const RunTasks run = [&](const auto& graph, const auto& bindings) {
-      const auto tasks = std::make_shared<PreparedTasks>(graph, bindings);
-      return [&, tasks] { side_by_side.run(*tasks, bindings); };
-    };
-    measure_tasks(machine, run, job);
-  } else {
-    StarpuSession session({threads, {}, {}}, job);
-    const RunTasks run = [&](const auto& graph, const auto& bindings) {
-      return [&] { run_starpu(graph, bindings, session, job); };
-    };
-    measure_tasks(machine, run, job);
-    measure_network(machine, run, job);
-  }
+  std::unique_ptr<Executor> executor = std::make_unique<TaskThreads>(threads);
+  if (job.ranks > 1) executor = std::make_unique<StarpuExecutor>(SessionOptions{threads, {}, {}}, job);
+  const ExecutorAtWork at_work(*executor, {});
+  measure_tasks(machine, *executor, job);
+  if (job.ranks > 1) measure_network(machine, *executor, job);
   return machine;
 }
 

@@ -61,7 +61,8 @@ Job ranks_explained(const RunRequest& request, std::optional<std::int64_t> decid
 /// The plan that was given, or the planner's; beside it those that it is compared with.
 ByPlan chosen_by_name(const Compiled& compiled, Asked& asked, bool within_limit) {
   std::vector<std::string> planners = asked.compared;
-  if (asked.given) {
+  const bool is_given = asked.given.has_value();
+  if (is_given) {
     asked.plan.sites = asked.given->sites;
   } else {
     planners.insert(planners.begin(), asked.planner);
@@ -69,7 +70,7 @@ ByPlan chosen_by_name(const Compiled& compiled, Asked& asked, bool within_limit)
   PlanRequest request = asked.plan;
   if (!within_limit) request.memory.reset();
   PlanComparison all = compare_plans(compiled, std::move(asked.given), planners, request);
-  ByPlan chosen{asked.plan, std::move(all.plans.front()), {}, std::move(all.refused)};
+  ByPlan chosen{asked.plan, std::move(all.plans.front()), is_given, {}, std::move(all.refused)};
   chosen.others.assign(std::make_move_iterator(all.plans.begin() + 1), std::make_move_iterator(all.plans.end()));
   return chosen;
 }
@@ -86,20 +87,21 @@ bool has_few_chunks(const Plan& plan) {
   return chunks <= static_cast<double>(most_chunks_explained);
 }
 
-/// A plan of a program that has inputs by the names of the states that are beside it, where those lie.
-Plan plan_beside(const Compiled& program, const Beside& beside, const PlanRequest& request) {
+/// A plan of a program that has inputs by the names of the steps' states, where those lie.
+Plan plan_beside(const Compiled& program, const StepsChosen& steps, const PlanRequest& request) {
+  const Plan& plan_of_steps = std::get<ByPlan>(steps.chosen.how).plan.plan;
   PlanRequest asked = request;
-  asked.sites = beside.plan.sites;
+  asked.sites = plan_of_steps.sites;
   asked.beside.clear();
   asked.batch.reset();
   Plan plan = plan_with(program, default_planner, asked).plan;
-  const EinGraph& steps = beside.program.graph;
+  const EinGraph& graph = steps.chosen.program(steps.program).graph;
   std::map<std::string, std::size_t> states;
-  for (const State& state : steps.steps.states) states[steps[state.now].name] = state.now.index;
+  for (const State& state : graph.steps.states) states[graph[state.now].name] = state.now.index;
   for (std::size_t v = 0; v < program.graph.vertices.size(); ++v) {
     const Vertex& vertex = program.graph.vertices[v];
     const auto state = states.find(vertex.name);
-    if (is_input(vertex) && state != states.end()) plan.vertices[v] = beside.plan.vertices[state->second];
+    if (is_input(vertex) && state != states.end()) plan.vertices[v] = plan_of_steps.vertices[state->second];
   }
   return plan;
 }
@@ -193,18 +195,18 @@ void check_rank_fits(const Compiled& compiled, const ByPlan& by_plan, const Plan
                          bytes_text(*limit)));
 }
 
-Chosen for_rank(const Compiled& compiled, const Asked& asked, ByPlan by_plan, bool is_given, const SourceText& source,
+Chosen for_rank(const Compiled& compiled, const Asked& asked, ByPlan by_plan, const SourceText& source,
                 const Job& job) {
   const std::optional<std::int64_t> limit = asked.plan.memory;
   const bool may_spill = asked.spill && limit;
   PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
   if (!may_spill || by_plan.plan.peak.bytes <= chunk_memory(left_beside(tasks, by_plan.request), asked.threads)) {
-    if (limit && !is_given) make_room_for_bookkeeping(compiled, asked.planner, by_plan, tasks, job);
+    if (limit && !by_plan.is_given) make_room_for_bookkeeping(compiled, asked.planner, by_plan, tasks, job);
     check_rank_fits(compiled, by_plan, tasks, asked.threads, source);
     return {std::move(tasks), asked.threads, limit ? memory_in_order(asked.spill) : RunMemory{}, std::move(by_plan)};
   }
   const TaskMemory memory{*limit, asked.threads, true};
-  if (is_given) {
+  if (by_plan.is_given) {
     tasks = tasks_within(compiled, by_plan.plan.plan, memory, job);
     check_tasks_fit(tasks, memory, uncut_labels(compiled));
   } else {
@@ -216,7 +218,7 @@ Chosen for_rank(const Compiled& compiled, const Asked& asked, ByPlan by_plan, bo
   return {std::move(tasks), asked.threads, std::move(spills), std::move(by_plan)};
 }
 
-Chosen for_process(const Compiled& compiled, const Asked& asked, ByPlan by_plan, bool is_given, const Job& job) {
+Chosen for_process(const Compiled& compiled, const Asked& asked, ByPlan by_plan, const Job& job) {
   const std::optional<std::int64_t> limit = asked.plan.memory;
   PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
   if (!limit) return {std::move(tasks), asked.threads, Unlimited{}, std::move(by_plan)};
@@ -224,7 +226,7 @@ Chosen for_process(const Compiled& compiled, const Asked& asked, ByPlan by_plan,
     return {std::move(tasks), asked.threads, memory_in_order(asked.spill), std::move(by_plan)};
   const TaskMemory memory{*limit, std::min(asked.threads, most_session_threads())};
   std::size_t threads = memory.threads;
-  if (is_given) {
+  if (by_plan.is_given) {
     tasks = tasks_within(compiled, by_plan.plan.plan, memory, job);
     threads = threads_that_spill(tasks, memory, uncut_labels(compiled));
   } else {
@@ -319,26 +321,18 @@ Chosen choose_relations(const Compiled& compiled, const RunRequest& request, con
   return chosen;
 }
 
-}  // namespace
-
-bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
-  const std::int64_t left = left_for_arrays(limit, bookkeeping_in_order(tasks));
-  return left > 0 && most_live_bytes(tasks.graph) <= chunk_memory(left, threads);
-}
-
-Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& own_job,
-              const std::optional<Beside>& beside) {
+/// `steps`: where the plan has their states where theirs has them.
+Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& own_job,
+                  const StepsChosen* steps) {
   std::optional<Plan> given = given_plan(request, compiled);
-  const bool is_given = given.has_value();
   const Job job = request.explains ? ranks_explained(request, sites_of(given)) : own_job;
   if (!asks_for_plan(request, job)) return {whole_tasks(compiled), request.threads};
   if (request.planner && plans_relations(*request.planner)) return choose_relations(compiled, request, job);
   Asked asked = asked_for(request, std::move(given), job);
   std::optional<Compiled> recomputed;
-  if (!is_given) recomputed = recomputed_for(compiled, asked.plan, asked.threads, job);
+  if (!asked.given) recomputed = recomputed_for(compiled, asked.plan, asked.threads, job);
   const Compiled& program = recomputed ? *recomputed : compiled;
-  if (beside) asked.given = plan_beside(program, *beside, asked.plan);
-  const bool keeps_plan = asked.given.has_value();
+  if (steps != nullptr) asked.given = plan_beside(program, *steps, asked.plan);
   if (asked.plan.memory) give_back_at_once();
   ByPlan by_plan = chosen_by_name(program, asked, job.is_started && !asked.spill);
   if (request.explains && !has_few_chunks(by_plan.plan.plan)) {
@@ -347,13 +341,43 @@ Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceT
   }
   const double planning = by_plan.plan.seconds;
   const auto start = std::chrono::steady_clock::now();
-  Chosen chosen = job.is_started ? for_rank(program, asked, std::move(by_plan), keeps_plan, source, job)
-                                 : for_process(program, asked, std::move(by_plan), keeps_plan, job);
+  Chosen chosen = job.is_started ? for_rank(program, asked, std::move(by_plan), source, job)
+                                 : for_process(program, asked, std::move(by_plan), job);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  if (!is_given && !request.explains)  // cutting for memory and making tasks, too
-    std::get<ByPlan>(chosen.how).plan.seconds = planning + seconds;
+  ByPlan& made = std::get<ByPlan>(chosen.how);
+  if (!made.is_given && !request.explains) made.plan.seconds = planning + seconds;  // and cutting it, and its tasks
   chosen.recomputed = std::move(recomputed);
   return chosen;
+}
+
+}  // namespace
+
+bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
+  const std::int64_t left = left_for_arrays(limit, bookkeeping_in_order(tasks));
+  return left > 0 && most_live_bytes(tasks.graph) <= chunk_memory(left, threads);
+}
+
+Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& job) {
+  return chosen_for(compiled, request, source, job, nullptr);
+}
+
+Chosen choose_beside(const StepsChosen& steps, const Compiled& compiled, const SourceText& source, const Job& job) {
+  const auto* const by_plan = std::get_if<ByPlan>(&steps.chosen.how);
+  const bool is_on_sites = by_plan != nullptr && (job.ranks > 1 || by_plan->plan.plan.sites > 1);
+  const bool is_within_limit = by_plan != nullptr && job.ranks == 1 && is_limited(steps.chosen.memory);
+  if (!is_on_sites && !is_within_limit) return choose(compiled, {.threads = steps.request.threads}, source, {});
+  RunRequest asked = steps.request;
+  asked.planner = default_planner;
+  if (std::exchange(asked.given, std::nullopt)) asked.sites = by_plan->plan.plan.sites;
+  asked.batch.reset();  // a label that the other program may not have, or that has another extent there
+  return chosen_for(compiled, asked, source, job, is_within_limit ? nullptr : &steps);
+}
+
+ChosenFigures figures_of(const Chosen& chosen) {
+  const auto* const by_plan = std::get_if<ByPlan>(&chosen.how);
+  if (by_plan == nullptr) return {.planner = std::nullopt, .peak = forecast_memory(chosen.tasks).bytes};
+  const PlanReport& plan = by_plan->plan;
+  return {plan.plan.planner, plan.plan.sites, plan.seconds, plan.peak.bytes};
 }
 
 Chosen choose(const AnyProgram& program, const RunRequest& request, const SourceText& source, const Job& own_job) {

@@ -25,6 +25,7 @@ using AnyProgram = std::variant<Compiled, ParsedTra>;
 struct ByPlan {
   PlanRequest request;
   PlanReport plan;
+  bool is_given = false;                  ///< it stays as it is, whatever there is of memory
   std::vector<PlanReport> others = {};    ///< RunRequest::compared
   std::vector<PlanRefusal> refused = {};  ///< planners that have none
 };
@@ -47,21 +48,37 @@ struct Chosen {
   /// The program instead of the one that was given, where some of its tensors are computed again: recompute.h.
   std::optional<Compiled> recomputed = std::nullopt;
 
-  RunResources resources() const { return {threads, memory, nullptr}; }
+  RunResources resources() const { return {threads, memory}; }
+  /// The program that runs, of the one that this was chosen for.
+  const Compiled& program(const Compiled& given) const { return recomputed ? *recomputed : given; }
 };
 
-/// Another program whose steps keep states, and its plan.
-struct Beside {
+/// What reports say of how a program runs.
+struct ChosenFigures {
+  std::optional<std::string> planner;  ///< whose plan it follows; of what runs by itself none
+  std::int64_t sites = 1;
+  double seconds = 0;     ///< that planning took
+  std::int64_t peak = 0;  ///< bytes: what a site holds at most or, by itself, a run with its inputs
+};
+ChosenFigures figures_of(const Chosen& chosen);
+
+/// A program with states, and how its steps run.
+struct StepsChosen {
   const Compiled& program;
-  const Plan& plan;
+  const RunRequest& request;
+  const Chosen& chosen;
 };
 
 /// How a program runs, within the limit that there is: in one process, where not everything fits at once, by a plan
 /// that is so fine that chunks can come and go; in a job by one whose ranks hold less, or, where they may spill, work
-/// on less at a time. With `beside`, it has states where that plan has them. Throws UserError for a plan that is none
-/// of this program, and where nothing fits, naming the vertex, its need and the limit; `source` is what messages quote.
-Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& job,
-              const std::optional<Beside>& beside = std::nullopt);
+/// on less at a time. Throws UserError for a plan that is none of this program, and where nothing fits, naming the
+/// vertex, its need and the limit; `source` is what messages quote.
+Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& job);
+
+/// How another program runs that takes the states of these steps, or gives them: on the same ranks, or as many sites of
+/// this process, by a plan that has states where that of the steps has them, so that their bits are the same; or within
+/// their limit of memory of this process; else by itself. Throws as `choose` does.
+Chosen choose_beside(const StepsChosen& steps, const Compiled& compiled, const SourceText& source, const Job& job);
 
 /// The same; the tasks of one in the algebra are cut as it says: chunks come and go where they do not fit within the
 /// limit. Its outputs are tensors (engine/tra_program.h), unless it is only explained.

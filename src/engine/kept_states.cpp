@@ -143,7 +143,7 @@ void KeptStates::begin(const PlannedTasks& tasks, const InputSources& sources, s
     const TaskState& state = tasks.states[s];
     const auto source = sources.find(state.type.name);
     if (source == sources.end()) throw UserError(fmt::format("the state '{}' has no first value", state.type.name));
-    if (const auto* const tensor = std::get_if<Tensor>(&source->second)) check_type(state.type, *tensor);
+    check_type(state.type.name, state.type.dtype, state.type.bound, source->second);
     if (job_.ranks == 1) {
       states_[s].begin(source->second, {{Begin(state.type.bound.size(), 0), state.type.bound}});
     } else {

@@ -46,7 +46,7 @@ class Held {
  public:
   Held(const PlannedTasks& tasks, const LayoutBindings& layouts)
       : tasks_(tasks),
-        freed_(last_uses(tasks.graph)),
+        freed_(tasks.graph),
         in_place_(parts_in_place(tasks.graph, input_layouts(tasks.graph, layouts))),
         alive_(tasks.graph.arrays.size()),
         is_output_(tasks.graph.arrays.size(), false) {
@@ -104,7 +104,7 @@ class Held {
 
  private:
   const PlannedTasks& tasks_;
-  std::vector<std::vector<ArrayId>> freed_;
+  LastUses freed_;
   std::vector<std::optional<PartInPlace>> in_place_;
   std::vector<std::optional<std::size_t>> alive_;  // the task that made it
   std::vector<bool> is_output_;

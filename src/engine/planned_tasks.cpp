@@ -95,10 +95,11 @@ std::vector<TaskOutput> said_outputs(const PlannedTasks& tasks) {
   return {all.begin(), all.end() - static_cast<std::ptrdiff_t>(tasks.carried)};
 }
 
-void check_type(const TaskOutput& input, const Tensor& tensor) {
-  if (tensor.dtype() == input.dtype && tensor.shape() == input.bound) return;
-  throw UserError(fmt::format("input '{}' is {} {}, but {} {} is given", input.name, name_of(input.dtype),
-                              to_string(input.bound), name_of(tensor.dtype()), to_string(tensor.shape())));
+void check_type(const std::string& name, DType dtype, const Shape& bound, const InputSource& source) {
+  const auto* const tensor = std::get_if<Tensor>(&source);
+  if (tensor == nullptr || (tensor->dtype() == dtype && tensor->shape() == bound)) return;
+  throw UserError(fmt::format("input '{}' is {} {}, but {} {} is given", name, name_of(dtype), to_string(bound),
+                              name_of(tensor->dtype()), to_string(tensor->shape())));
 }
 
 TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, std::vector<OutputWriter> writers,
@@ -107,8 +108,7 @@ TaskBindings task_bindings(const TaskGraph& graph, const InputSources& sources, 
   for (const StoredRelation& input : graph.inputs) {
     const auto source = sources.find(input.name);
     if (source == sources.end()) throw UserError(fmt::format("input '{}' is not bound to a tensor", input.name));
-    if (const auto* const tensor = std::get_if<Tensor>(&source->second))
-      check_type({input.name, input.dtype, input.bound}, *tensor);
+    check_type(input.name, input.dtype, input.bound, source->second);
     bindings.inputs.push_back(source->second);
   }
   return bindings;

@@ -61,7 +61,7 @@ using InputSources = std::map<std::string, InputSource>;
 InputSources sources_of(const TensorBindings& inputs);
 
 /// Throws UserError when a tensor is not of the type of what it is given for.
-void check_type(const TaskOutput& input, const Tensor& tensor);
+void check_type(const std::string& name, DType dtype, const Shape& bound, const InputSource& source);
 
 /// What the tasks of a graph meet: `sources` by the names of their inputs. Throws UserError when one is missing or of
 /// another type.

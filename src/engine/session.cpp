@@ -1,7 +1,6 @@
 #include "engine/session.h"
 
 #include <fmt/format.h>
-#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
@@ -14,13 +13,9 @@
 
 #include "base/error.h"
 #include "base/thread.h"
-#include "engine/guess_seconds.h"
 #include "engine/memory.h"
 #include "exec/digests.h"
-#include "exec/serial/serial.h"
 #include "exec/starpu/alike.h"
-#include "exec/starpu/run.h"
-#include "exec/threads/task_threads.h"
 
 namespace einrel {
 namespace {
@@ -173,154 +168,82 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const s
 
 }  // namespace
 
-std::optional<std::string> states_folder(const RunMemory& memory) {
-  if (const auto* const in_order = std::get_if<InOrder>(&memory)) return in_order->folder;
-  if (const auto* const spilling = std::get_if<Spilling>(&memory)) return spilling->to.folder;
-  return std::nullopt;
-}
-
-bool is_serial(const TaskGraph& graph, const RunResources& resources) {
-  if (is_limited(resources.memory) || resources.threads == 1 || graph.sites == 1) return true;
-  return seconds_in_order(graph, resources.threads) <= seconds_side_by_side(graph, resources.threads);
-}
-
-bool is_by_starpu(const RunMemory& memory, const Job& job) {
-  return job.ranks > 1 || std::holds_alternative<Spilling>(memory);
-}
-
 /// What tasks meet in `run`, with memory for the next time.
 struct Session::Outside {
-  explicit Outside(const TaskGraph& graph)
-      : whole(come_whole(graph)), freed(last_uses(graph)), outputs(graph.outputs.size()) {
+  explicit Outside(const TaskGraph& graph) : whole(come_whole(graph)), outputs(graph.outputs.size()) {
+    bindings.is_timed = false;
     bindings.inputs.resize(graph.inputs.size());
     for (std::size_t o = 0; o < outputs.size(); ++o) bindings.outputs.push_back(writer_to(outputs[o], whole[o]));
   }
-  /// Inputs and outputs are the caller's, also when a run fails.
-  void forget() {
+
+  /// They are the caller's, as outputs are; what they take here stays for the next ones.
+  void forget_inputs() {
     static const Tensor nothing(DType::f32, {}, {}, nullptr, nullptr);
-    for (InputSource& input : bindings.inputs) std::get<Tensor>(input) = nothing;
-    for (Tensor& output : outputs) output = nothing;
+    for (InputSource& input : bindings.inputs) input = nothing;
   }
 
   TaskBindings bindings;
-  std::vector<bool> whole;                  // by output, whether it comes in one chunk
-  std::vector<std::vector<ArrayId>> freed;  // by task
+  std::vector<bool> whole;  // by output, whether it comes in one chunk
   std::vector<Tensor> outputs;
 };
 
-/// Until the end of a run.
-class Session::Forgetting {
- public:
-  explicit Forgetting(Outside& outside) : outside_(outside) {}
-  ~Forgetting() { outside_.forget(); }
-  Forgetting(const Forgetting&) = delete;
-  Forgetting& operator=(const Forgetting&) = delete;
-
- private:
-  Outside& outside_;
-};
-
 Session::Session(const PlannedTasks& tasks, RunResources resources, Job job)
-    : tasks_(tasks), resources_(std::move(resources)), job_(std::move(job)) {
-  const bool within_limit = is_limited(resources_.memory);
-  if (within_limit) malloc_trim(0);  // what planning took would stay beside the chunks
-  if (is_by_starpu(resources_.memory, job_)) return;
-  if (!is_serial(tasks.graph, resources_)) {
-    threads_.emplace(resources_.threads);
-  } else if (resources_.workers) {
-    workers_ = std::move(resources_.workers);
-  } else {
-    const MemoryPool pool(within_limit ? Slack{0.125, 0} : Slack{});
-    workers_ = std::make_shared<Workers>(resources_.threads, false, pool);
-  }
-}
+    : tasks_(tasks),
+      resources_(std::move(resources)),
+      job_(std::move(job)),
+      executor_(executor_for(tasks.graph, resources_, job_)) {}
 
 Session::~Session() = default;
-
-/// What runs the tasks of a step, as often as it is asked to.
-class Session::Executor {
- public:
-  Executor(Session& session, const std::stop_token& stop) : session_(session), stop_(stop) {
-    if (session.workers_ || session.threads_) return;
-    SessionOptions options{session.resources_.threads, std::nullopt, {}};
-    if (const auto* const spilling = std::get_if<Spilling>(&session.resources_.memory)) {
-      options.memory = spilling->bytes;
-      options.spill = spilling->to;
-    }
-    starpu_.emplace(options, session.job_);
-  }
-
-  /// On all ranks, which begin together: StarPU's own thread calls MPI only while there is something to send or
-  /// receive.
-  TaskReport run(const TaskBindings& bindings) {
-    if (session_.workers_) return run_serial(session_.ready_for(bindings), bindings, *session_.workers_);
-    if (session_.threads_) return session_.threads_->run(session_.ready_for(bindings), bindings);
-    agree(session_.job_, [] {});
-    return run_starpu(session_.tasks_.graph, bindings, *starpu_, session_.job_, stop_);
-  }
-
- private:
-  Session& session_;
-  const std::stop_token& stop_;
-  std::optional<StarpuSession> starpu_;
-};
 
 const PreparedTasks& Session::ready_for(const TaskBindings& bindings) {
   constexpr std::size_t most_kept = 8;
   const auto found =
       std::find_if(ready_.begin(), ready_.end(), [&](const PreparedTasks& tasks) { return tasks.is_for(bindings); });
   if (found != ready_.end()) {
-    found->rebind(bindings);
+    found->rebind(bindings.scalars);
     ready_.splice(ready_.begin(), ready_, found);
-  } else {
-    ready_.emplace_front(tasks_.graph, bindings);
-    if (ready_.size() > most_kept) {
-      ready_.pop_back();
-      kernels_.reset();  // those of layouts that come no more live no longer than what calls them
-    }
+    return ready_.front();
+  }
+  if (!kernels_) kernels_ = std::make_shared<ChunkKernels>(tasks_.graph, bindings.scalars);
+  ready_.emplace_front(tasks_.graph, bindings, job_.site(), kernels_);
+  if (ready_.size() > most_kept) {
+    ready_.pop_back();
+    kernels_.reset();  // those of layouts that come no more live no longer than what calls them
   }
   return ready_.front();
 }
 
-void Session::bind_kernels(TaskBindings& bindings) {
-  if (!kernels_) {
-    kernels_ = std::make_shared<ChunkKernels>(tasks_.graph, bindings.scalars);
-  } else if (!have_same_bits(kernels_->scalars(), bindings.scalars)) {
-    kernels_->rebind(bindings.scalars);
-  }
-  bindings.kernels = kernels_;
+std::vector<const InputSource*> pointers_to(const std::vector<InputSource>& inputs) {
+  std::vector<const InputSource*> pointers;
+  for (const InputSource& input : inputs) pointers.push_back(&input);
+  return pointers;
 }
 
-void Session::heed(const std::stop_token& stop) {
-  if (workers_) workers_->heed(stop);
-  if (threads_) threads_->heed(stop);
-}
-
-std::vector<Tensor> Session::run(std::span<const Tensor> inputs, const ScalarBindings& scalars,
-                                 const std::stop_token& stop) {
+InMemory Session::run(std::span<const InputSource* const> inputs, const ScalarBindings& scalars,
+                      const std::stop_token& stop) {
   const TaskGraph& graph = tasks_.graph;
-  if (inputs.size() != graph.inputs.size()) {
+  invariant(job_.ranks == 1 && tasks_.states.empty(), "a run in memory is of one process, and has no states");
+  if (inputs.size() != graph.inputs.size())
     throw UserError(fmt::format("the program has {} inputs, but {} are given", graph.inputs.size(), inputs.size()));
-  }
   for (std::size_t i = 0; i < inputs.size(); ++i)
-    check_type({graph.inputs[i].name, graph.inputs[i].dtype, graph.inputs[i].bound}, inputs[i]);
-  invariant(workers_ || threads_, "runs without a report are those of one process without a limit");
+    check_type(graph.inputs[i].name, graph.inputs[i].dtype, graph.inputs[i].bound, *inputs[i]);
   if (!outside_) outside_ = std::make_unique<Outside>(graph);
-  const Forgetting forgetting(*outside_);
   TaskBindings& bindings = outside_->bindings;
-  for (std::size_t i = 0; i < inputs.size(); ++i) std::get<Tensor>(bindings.inputs[i]) = inputs[i];
+  for (std::size_t i = 0; i < inputs.size(); ++i) bindings.inputs[i] = *inputs[i];
   if (!have_same_bits(bindings.scalars, scalars)) bindings.scalars = scalars;
-  for (std::size_t o = 0; o < graph.outputs.size(); ++o) {
-    if (!outside_->whole[o]) outside_->outputs[o] = Tensor(graph.outputs[o].dtype, graph.outputs[o].bound);
+  std::vector<Tensor>& outputs = outside_->outputs;
+  try {
+    for (std::size_t o = 0; o < outputs.size(); ++o) {
+      if (!outside_->whole[o]) outputs[o] = Tensor(graph.outputs[o].dtype, graph.outputs[o].bound);
+    }
+    const ExecutorAtWork at_work(*executor_, stop);
+    TaskReport report = executor_->run(ready_for(bindings), bindings);
+    outside_->forget_inputs();
+    return {{std::make_move_iterator(outputs.begin()), std::make_move_iterator(outputs.end())}, std::move(report)};
+  } catch (...) {
+    outside_.reset();
+    throw;
   }
-  bind_kernels(bindings);
-  heed(stop);
-  if (workers_) {
-    run_unreported(ready_for(bindings), outside_->freed, bindings, *workers_);
-  } else {
-    threads_->run(ready_for(bindings), bindings);
-  }
-  return {std::make_move_iterator(outside_->outputs.begin()), std::make_move_iterator(outside_->outputs.end())};
 }
 
 /// What changes from step to step of what tasks meet.
@@ -353,7 +276,6 @@ class Session::Stepping {
     for (const std::size_t task : state_reads_) kept_[task].reset();  // what the last step read
     if (asked_.feed) feed(asked_.feed());
     if (tasks_.iteration) count(*tasks_.iteration);
-    session_.bind_kernels(bindings_);
   }
 
   /// Whether `until` held after the last one.
@@ -401,8 +323,7 @@ class Session::Stepping {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto source = sources.find(inputs[i].name);
       if (source == sources.end()) continue;
-      if (const auto* const tensor = std::get_if<Tensor>(&source->second))
-        check_type({inputs[i].name, inputs[i].dtype, inputs[i].bound}, *tensor);
+      check_type(inputs[i].name, inputs[i].dtype, inputs[i].bound, source->second);
       bindings_.inputs[i] = std::move(source->second);
       is_new[i] = true;
     }
@@ -450,25 +371,26 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
   }
   TaskBindings bindings = task_bindings(tasks_.graph, all, {}, scalars);
   Stepping stepping(*this, std::move(writers), asked, bindings);
-  std::optional<Executor> executor(std::in_place, *this, asked.stop);
-  heed(asked.stop);
-  TaskProgress progress;
-  std::optional<Ticker> ticker;
-  if (asked.listener) {
-    bindings.progress = &progress;
-    ticker.emplace(tasks_, progress, asked.listener, job_, asked.count);
-  }
   TaskReport own;
   std::vector<double> runs;
-  bool is_done = false;
-  while (!is_done) {
-    stepping.begin(runs.size() + 1 == asked.count);
-    own = executor->run(bindings);
-    runs.push_back(own.seconds);
-    is_done = stepping.end() || runs.size() == asked.count;
+  {
+    const ExecutorAtWork at_work(*executor_, asked.stop);
+    TaskProgress progress;
+    std::optional<Ticker> ticker;
+    if (asked.listener) {
+      bindings.progress = &progress;
+      ticker.emplace(tasks_, progress, asked.listener, job_, asked.count);
+    }
+    bool is_done = false;
+    while (!is_done) {
+      stepping.begin(runs.size() + 1 == asked.count);
+      const PreparedTasks& ready = ready_for(bindings);
+      agree(job_, [] {});  // ranks begin together: until they have something to send, executors wait for no message
+      own = executor_->run(ready, bindings);
+      runs.push_back(own.seconds);
+      is_done = stepping.end() || runs.size() == asked.count;
+    }
   }
-  ticker.reset();
-  executor.reset();
   PlanRunReport report = gathered(tasks_, own, runs, job_);
   report.is_last = stepping.is_last();
   return report;

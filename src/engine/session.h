@@ -10,18 +10,13 @@
 #include <span>
 #include <stop_token>
 #include <string>
-#include <utility>
-#include <variant>
 #include <vector>
 
+#include "engine/executors.h"
 #include "engine/kept_states.h"
 #include "engine/planned_tasks.h"
-#include "exec/executor.h"
 #include "exec/prepared_tasks.h"
 #include "exec/starpu/job.h"
-#include "exec/starpu/spill.h"
-#include "exec/threads/task_threads.h"
-#include "kernel/workers.h"
 
 namespace einrel {
 
@@ -35,39 +30,6 @@ struct RunProgress {
   std::string vertex;  ///< of the task that began last
 };
 using ProgressListener = std::function<void(const RunProgress&)>;
-
-/// All the memory there is.
-struct Unlimited {};
-
-/// Within a limit that has room for everything while one task runs after the other; of a rank, while its own do.
-struct InOrder {
-  std::string folder;  ///< where states lie that the system may keep on the disk
-};
-
-/// Within a limit: chunks go to disk and come back.
-struct Spilling {
-  std::int64_t bytes = 0;  ///< for those that stay
-  Spill to;
-};
-
-using RunMemory = std::variant<Unlimited, InOrder, Spilling>;
-
-inline bool is_limited(const RunMemory& memory) { return !std::holds_alternative<Unlimited>(memory); }
-/// Where states are mapped from within a limit: the folder of KeptState.
-std::optional<std::string> states_folder(const RunMemory& memory);
-
-/// What tasks may use in this process.
-struct RunResources {
-  std::size_t threads = 1;
-  RunMemory memory = {};
-  std::shared_ptr<Workers> workers = nullptr;  ///< to compute on where tasks run one after the other; else its own
-};
-
-/// Whether a session of this process runs one task after the other, each on all threads: where that is sooner done than
-/// side by side, one on each thread, with one thread or one site, say.
-bool is_serial(const TaskGraph& graph, const RunResources& resources);
-/// Whether StarPU runs the tasks, of which a process has one at a time.
-bool is_by_starpu(const RunMemory& memory, const Job& job);
 
 /// How often tasks run.
 struct StepsAsked {
@@ -104,14 +66,21 @@ struct PlanRunReport {
   std::int64_t most_live() const;  ///< bytes, of all vertices
 };
 
-/// Tasks that run again and again, with states that each step hands to the next. From step to step stay the threads of
-/// this process, the kernels that were made ready for inputs that lie alike and, where all repeats of a step read the
-/// same, what they read. In a job of several ranks, and under a limit of memory, StarPU runs them, and starts for each
-/// step: a process has one at a time.
+/// As Session::run takes them.
+std::vector<const InputSource*> pointers_to(const std::vector<InputSource>& inputs);
+
+/// What a run in memory gave.
+struct InMemory {
+  std::vector<Tensor> outputs;  ///< as TaskGraph::outputs
+  TaskReport report;            ///< without spans
+};
+
+/// Tasks that run again and again, with states that each step hands to the next. From step to step stay what runs them
+/// (executor_for), the kernels that were made ready for inputs that lie alike and, where all repeats of a step read the
+/// same, what they read.
 class Session {
  public:
-  /// `tasks` must outlive it. Tasks run as is_by_starpu and is_serial say, else side by side, one on each thread.
-  /// Throws RunError when the system does not give the threads.
+  /// `tasks` must outlive it. Throws as executor_for does.
   Session(const PlannedTasks& tasks, RunResources resources, Job job = {});
   ~Session();
   Session(const Session&) = delete;
@@ -127,31 +96,23 @@ class Session {
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
                      const StepsAsked& asked = {});
 
-  /// From now on, where tasks run one after the other; as many threads as before.
-  void compute_on(std::shared_ptr<Workers> workers) { workers_ = std::move(workers); }
-
-  /// The outputs as TaskGraph::outputs, of inputs as TaskGraph::inputs, without a report, which would take longer than
-  /// a small run. In one process without a limit. Throws what step throws. `stop` as in StepsAsked.
-  std::vector<Tensor> run(std::span<const Tensor> inputs, const ScalarBindings& scalars,
-                          const std::stop_token& stop = {});
+  /// One step of tasks without states in a process that is no job, with inputs as TaskGraph::inputs: for small runs,
+  /// which take less than a report would. Throws what step throws. `stop` as in StepsAsked.
+  InMemory run(std::span<const InputSource* const> inputs, const ScalarBindings& scalars,
+               const std::stop_token& stop = {});
 
  private:
-  class Executor;
   struct Outside;
-  class Forgetting;
   class Stepping;
   const PreparedTasks& ready_for(const TaskBindings& bindings);
-  void heed(const std::stop_token& stop);
-  void bind_kernels(TaskBindings& bindings);
   void compare_ranks();
 
   const PlannedTasks& tasks_;
   RunResources resources_;
   Job job_;
-  std::shared_ptr<Workers> workers_;    // for tasks one after the other
-  std::optional<TaskThreads> threads_;  // side by side; with neither, StarPU runs them
+  std::unique_ptr<Executor> executor_;
   std::shared_ptr<ChunkKernels> kernels_;
-  std::list<PreparedTasks> ready_;  // few, by layouts of inputs and scalars; the first one ran last
+  std::list<PreparedTasks> ready_;  // few, by layouts of inputs; the first one ran last
   std::unique_ptr<Outside> outside_;
   bool is_compared_ = false;  // with what other ranks do
 };

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <variant>
 #include <vector>
@@ -33,8 +34,6 @@ struct TaskProgress {
   std::atomic<std::size_t> task = 0;  ///< the one that began last
 };
 
-class ChunkKernels;
-
 /// By task, the arrays of ReadInput that are not used where they lie, from run to run with the same inputs.
 using KeptInputs = std::vector<std::optional<Tensor>>;
 
@@ -44,9 +43,10 @@ struct TaskBindings {
   std::vector<OutputWriter> outputs;  ///< as TaskGraph::outputs
   ScalarBindings scalars;
   TaskProgress* progress = nullptr;  ///< if someone wants to know
-  /// Of the graph, for these scalars, made ready by former runs; else they are made.
-  std::shared_ptr<ChunkKernels> kernels = nullptr;
-  KeptInputs* kept = nullptr;  ///< where what is read is kept for the next run, if it is
+  KeptInputs* kept = nullptr;        ///< where what is read is kept for the next run, if it is
+  /// Whether someone wants to know when each task ran; to look at the clock takes longer than a small run. Where it
+  /// does not, reports may have no spans, and nobody is told of progress.
+  bool is_timed = true;
 };
 
 /// When a task ran.
@@ -75,6 +75,40 @@ struct TaskReport {
   std::map<IaId, std::int64_t> received;  ///< bytes from other processes, by operation
   std::vector<TaskSpan> spans;            ///< of every task that ran here, but for Send
   std::vector<MessageSpan> messages;      ///< of every Send from here or to here
+};
+
+class PreparedTasks;
+
+/// What runs tasks: in their order, side by side, or on the ranks of a job and within a limit of memory. Who has one
+/// need not know which: all give the same bits. One run at a time.
+class Executor {
+ public:
+  Executor() = default;
+  virtual ~Executor() = default;
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  /// Before one run or several, on all ranks: gets what others may have between them. Runs end some milliseconds after
+  /// a stop is asked for, and throw RunError. Throws RunError when the system does not give threads or memory.
+  virtual void begin(const std::stop_token& stop) = 0;
+  /// Runs all tasks once, those of this process's site where sites have a memory each. `tasks` are made ready for these
+  /// inputs and, then, that site. What a task throws is thrown here, and RunError when memory runs out; in a job
+  /// of several ranks it goes to Job::on_failure.
+  virtual TaskReport run(const PreparedTasks& tasks, const TaskBindings& bindings) = 0;
+  /// After them, also when they have failed.
+  virtual void end() = 0;
+};
+
+/// From `begin` to `end`.
+class ExecutorAtWork {
+ public:
+  ExecutorAtWork(Executor& executor, const std::stop_token& stop) : executor_(executor) { executor.begin(stop); }
+  ~ExecutorAtWork() { executor_.end(); }
+  ExecutorAtWork(const ExecutorAtWork&) = delete;
+  ExecutorAtWork& operator=(const ExecutorAtWork&) = delete;
+
+ private:
+  Executor& executor_;
 };
 
 /// Tensors that the outputs of a graph are written to, by name, and what writes them there; `to` must outlive that. One

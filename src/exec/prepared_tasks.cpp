@@ -6,33 +6,35 @@
 #include "base/error.h"
 
 namespace einrel {
-PreparedTasks::PreparedTasks(const TaskGraph& graph, const TaskBindings& bindings)
+PreparedTasks::PreparedTasks(const TaskGraph& graph, const TaskBindings& bindings, std::optional<Site> site,
+                             std::shared_ptr<ChunkKernels> kernels)
     : graph_(graph),
       inputs_(layouts_of(bindings.inputs)),
-      kernels_(bindings.kernels ? bindings.kernels : std::make_shared<ChunkKernels>(graph, bindings.scalars)),
-      scalars_(bindings.scalars),
+      kernels_(kernels ? std::move(kernels) : std::make_shared<ChunkKernels>(graph, bindings.scalars)),
+      changes_(kernels_->rebind(bindings.scalars)),
       part_of_(graph.arrays.size(), 0),
-      called_(graph.tasks.size(), nullptr) {
+      called_(graph.tasks.size(), nullptr),
+      last_uses_(graph) {
   invariant(inputs_.size() == graph.inputs.size(), "every input of a task graph is bound");
   std::vector<std::optional<PartInPlace>> parts = parts_in_place(graph, inputs_);
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) prepare(t, std::move(parts[t]));
+  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
+    const Task& task = graph.tasks[t];
+    const bool is_send = std::holds_alternative<Send>(task.op);
+    if (site && (is_send || site_of(graph, task) != *site)) continue;  // what has arrived is no part of an input
+    if (std::holds_alternative<CallKernel>(task.op)) {
+      find_kernel(t);
+    } else if (is_send) {  // the same array
+      part_of_[task.makes.front().index] = part_of_[task.reads.front().index];
+    } else if (parts[t]) {
+      parts_.push_back(*std::move(parts[t]));
+      part_of_[task.makes.front().index] = static_cast<std::uint32_t>(parts_.size());
+    }
+  }
 }
 
 ArrayLayout PreparedTasks::layout(ArrayId array) const {
   const PartInPlace* const part = in_place(array);
   return part == nullptr ? row_major_layout(graph_[array].dtype, graph_[array].bound) : part->layout;
-}
-
-void PreparedTasks::prepare(std::size_t t, std::optional<PartInPlace> part) {
-  const Task& task = graph_.tasks[t];
-  if (std::holds_alternative<CallKernel>(task.op)) {
-    find_kernel(t);
-  } else if (std::holds_alternative<Send>(task.op)) {  // the same array
-    part_of_[task.makes.front().index] = part_of_[task.reads.front().index];
-  } else if (part) {
-    parts_.push_back(*std::move(part));
-    part_of_[task.makes.front().index] = static_cast<std::uint32_t>(parts_.size());
-  }
 }
 
 void PreparedTasks::find_kernel(std::size_t t) {
@@ -44,14 +46,15 @@ void PreparedTasks::find_kernel(std::size_t t) {
   called_[t] = &(*kernels_)(call, arguments);
 }
 
-void PreparedTasks::rebind(const TaskBindings& bindings) {
-  if (have_same_bits(scalars_, bindings.scalars)) return;
-  const std::set<std::string> changed = changed_scalars(scalars_, bindings.scalars);
+void PreparedTasks::rebind(const ScalarBindings& scalars) {
+  const std::size_t changes = kernels_->rebind(scalars);
+  if (std::exchange(changes_, changes) == changes) return;
+  std::set<std::string> names;
+  for (const auto& [name, value] : scalars) names.insert(name);
   for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
     const auto* const call = std::get_if<CallKernel>(&graph_.tasks[t].op);
-    if (call != nullptr && reads_scalar(graph_.kernels[call->kernel], changed)) find_kernel(t);
+    if (called_[t] != nullptr && reads_scalar(graph_.kernels[call->kernel], names)) find_kernel(t);
   }
-  scalars_ = bindings.scalars;
 }
 
 bool PreparedTasks::is_for(const TaskBindings& bindings) const {

@@ -4,7 +4,6 @@
 #include <cstring>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 
 #include "einsum/vertex_facts.h"
@@ -80,21 +79,18 @@ bool reads_scalar(const TaskKernel& kernel, const std::set<std::string>& names) 
                      [&](const KernelStep& step) { return std::visit(ReadsScalar{names}, step.op); });
 }
 
-std::set<std::string> changed_scalars(const ScalarBindings& before, const ScalarBindings& now) {
-  std::set<std::string> names;
-  for (const auto& [name, value] : now) {
-    const auto known = before.find(name);
-    if (known == before.end() || !have_same_bits({*known}, {{name, value}})) names.insert(name);
+std::size_t ChunkKernels::rebind(const ScalarBindings& scalars) {
+  if (have_same_bits(scalars_, scalars)) return changes_;
+  std::set<std::string> changed;
+  for (const auto& [name, value] : scalars) {
+    const auto known = scalars_.find(name);
+    if (known == scalars_.end() || !have_same_bits({*known}, {{name, value}})) changed.insert(name);
   }
-  return names;
-}
-
-void ChunkKernels::rebind(ScalarBindings scalars) {
-  const std::set<std::string> changed = changed_scalars(scalars_, scalars);
   for (auto& [hash, same] : by_hash_) {
     if (reads_scalar(same.first, changed)) same.ready.clear();
   }
-  scalars_ = std::move(scalars);
+  scalars_ = scalars;
+  return ++changes_;
 }
 
 const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const ArrayLayout> arguments) const {
@@ -108,11 +104,6 @@ const ChunkKernel* ChunkKernels::find(const CallKernel& call, std::span<const Ar
 }
 
 const ChunkKernel& ChunkKernels::operator()(const CallKernel& call, std::span<const ArrayLayout> arguments) {
-  {
-    const std::shared_lock lock(mutex_);
-    if (const ChunkKernel* const known = find(call, arguments)) return *known;
-  }
-  const std::unique_lock lock(mutex_);
   Alike& same = alike(call.kernel);
   if (const ChunkKernel* const known = find(call, arguments)) return *known;
   std::vector<ArrayLayout> layouts(arguments.begin(), arguments.end());

@@ -4,7 +4,6 @@
 #include <list>
 #include <optional>
 #include <set>
-#include <shared_mutex>
 #include <span>
 #include <unordered_map>
 #include <vector>
@@ -15,14 +14,15 @@
 namespace einrel {
 
 /// Makes the kernels of a graph ready, once per layout of their arguments, and once for all that compute the same: the
-/// steps of an unrolled recurrence, say. Any thread.
+/// steps of an unrolled recurrence, say.
 class ChunkKernels {
  public:
   ChunkKernels(const TaskGraph& graph, ScalarBindings scalars)
       : graph_(graph), scalars_(std::move(scalars)), alike_(graph.kernels.size(), nullptr) {}
   const ScalarBindings& scalars() const { return scalars_; }
-  /// Values for the scalars from now on: kernels that read none that changes stay. While nobody calls one.
-  void rebind(ScalarBindings scalars);
+  /// Values for the scalars from now on: kernels that read none that changes stay. While nobody calls one. Returns how
+  /// often that was to other values.
+  std::size_t rebind(const ScalarBindings& scalars);
   /// For a task whose arguments, numbers apart, are arrays that lie as these; lives as long as this. Throws as
   /// ChunkKernel does.
   const ChunkKernel& operator()(const CallKernel& call, std::span<const ArrayLayout> arguments);
@@ -43,15 +43,13 @@ class ChunkKernels {
 
   const TaskGraph& graph_;
   ScalarBindings scalars_;
-  std::shared_mutex mutex_;
   std::unordered_multimap<std::size_t, Alike> by_hash_;
   std::vector<Alike*> alike_;  // per kernel, once it was called
+  std::size_t changes_ = 0;
 };
 
 /// Whether a kernel reads one of these scalars.
 bool reads_scalar(const TaskKernel& kernel, const std::set<std::string>& names);
-/// The scalars whose values differ by a bit.
-std::set<std::string> changed_scalars(const ScalarBindings& before, const ScalarBindings& now);
 
 /// A part of an input where it lies.
 struct PartInPlace {

@@ -1,6 +1,7 @@
 #include "exec/task_graph.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 namespace einrel {
@@ -50,21 +51,22 @@ std::int64_t bytes_needed(const TaskGraph& graph, const Task& task) {
   return bytes;
 }
 
-std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph) {
-  std::vector<std::size_t> last(graph.arrays.size());
+LastUses::LastUses(const TaskGraph& graph) : begin_(graph.tasks.size() + 1, 0), arrays_(graph.arrays.size()) {
+  std::vector<std::uint32_t> last(graph.arrays.size());
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
     const Task& task = graph.tasks[t];
-    for (const ArrayId made : task.makes) last[made.index] = t;
-    for (const ArrayId read : task.reads) last[read.index] = t;
+    for (const ArrayId made : task.makes) last[made.index] = static_cast<std::uint32_t>(t);
+    for (const ArrayId read : task.reads) last[read.index] = static_cast<std::uint32_t>(t);
   }
-  std::vector<std::vector<ArrayId>> freed(graph.tasks.size());
-  for (std::size_t a = 0; a < last.size(); ++a) freed[last[a]].push_back(ArrayId{a});
-  return freed;
+  for (const std::uint32_t task : last) ++begin_[task + 1];
+  std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+  std::vector<std::uint32_t> next = begin_;
+  for (std::size_t a = 0; a < last.size(); ++a) arrays_[next[last[a]]++] = ArrayId{a};
 }
 
 std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount,
                         const std::function<Site(const TaskArray&)>& place) {
-  const std::vector<std::vector<ArrayId>> freed = last_uses(graph);
+  const LastUses freed(graph);
   std::map<Site, std::int64_t> alive;
   std::int64_t most = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {

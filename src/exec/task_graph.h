@@ -1,10 +1,12 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -124,7 +126,17 @@ std::int64_t bytes_needed(const TaskGraph& graph, const Task& task);
 std::optional<ArrayId> overwritten(const Task& task);
 
 /// Per task, the arrays that no later task reads: their memory can be had again once it is done.
-std::vector<std::vector<ArrayId>> last_uses(const TaskGraph& graph);
+class LastUses {
+ public:
+  explicit LastUses(const TaskGraph& graph);
+  std::span<const ArrayId> operator[](std::size_t task) const {
+    return std::span(arrays_).subspan(begin_[task], begin_[task + 1] - begin_[task]);
+  }
+
+ private:
+  std::vector<std::uint32_t> begin_;  // by task, and the end
+  std::vector<ArrayId> arrays_;
+};
 
 /// The most of an amount of arrays that is alive at a time in one place, when tasks run one after the other.
 std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount,

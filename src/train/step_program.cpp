@@ -17,7 +17,6 @@
 #include "engine/scalars.h"
 #include "engine/stored_input.h"
 #include "kernel/heed_stop.h"
-#include "plan/default_planner.h"
 #include "train/sample_uses.h"
 
 namespace einrel {
@@ -143,54 +142,31 @@ void check_states_fit(const TrainRequest& request, const EinGraph& step, const E
   }
 }
 
-namespace {
-
-/// Data parallelism, say, has none for fewer samples than sites.
-bool has_plan(const Compiled& compiled, const RunRequest& run, const Job& job) {
-  if (!run.planner || run.planner == default_planner) return true;
-  return std::holds_alternative<PlanReport>(try_plan(compiled, *run.planner, plan_request(run, job)));
-}
-
-/// The request of a program beside one that runs as it was chosen for `run`.
-RunRequest request_beside(const Compiled& compiled, RunRequest run, const Chosen& chosen, const Job& job) {
-  const auto* const by_plan = std::get_if<ByPlan>(&chosen.how);
-  if (std::exchange(run.given, std::nullopt)) run.sites = by_plan->plan.plan.sites;
-  if (job.ranks == 1 && !has_plan(compiled, run, job)) run.planner = default_planner;
-  return run;
-}
-
-}  // namespace
-
 StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, const StepProgram* beside, const Job& job)
-    : request_(request), run_(request.run), job_(job) {
+    : request_(request), job_(job), compiled_(std::make_unique<const Compiled>(std::move(compiled))) {
   if (job.on_failure) {
     job_.on_failure = [doing = doing_, end = job.on_failure](const std::exception_ptr& error, const Job& ended) {
       end(doing->named(error), ended);
     };
   }
-  scalars_ = bind_scalars(compiled.graph.scalars, request.scalars);
+  const EinGraph& graph = compiled_->graph;
+  scalars_ = bind_scalars(graph.scalars, request.scalars);
   if (const auto training = scalars_.find(training_name); training != scalars_.end())
-    training->second = compiled.graph.steps.states.empty() ? 0 : 1;
-  if (asks_for_plan(run_, job) && !run_.given) run_.batch = request.batch_label;  // which asks for none
-  std::optional<Beside> steps;  // of ranks, which keep their parts of states
-  if (beside != nullptr) {
-    run_ = request_beside(compiled, beside->run_, *beside->chosen_, job);
-    if (job.ranks > 1) steps.emplace(Beside{beside->compiled(), std::get<ByPlan>(beside->chosen_->how).plan.plan});
-  }
-  Chosen chosen = choose(compiled, run_, request.source, job_, steps);
-  if (chosen.recomputed) compiled = *std::exchange(chosen.recomputed, std::nullopt);
+    training->second = graph.steps.states.empty() ? 0 : 1;
+  Chosen chosen = beside == nullptr ? choose(*compiled_, request.run, request.source, job_)
+                                    : choose_beside({*beside->compiled_, request.run, *beside->chosen_}, *compiled_,
+                                                    request.source, job_);
   if (!job.is_started) {
     check_room(
         request.source.name(), chosen, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
   }
-  compiled_ = std::make_unique<const Compiled>(std::move(compiled));
-  doing_->graph = &compiled_->graph;
   chosen_ = std::make_unique<const Chosen>(std::move(chosen));
+  doing_->graph = &this->compiled().graph;
   session_ = std::make_unique<Session>(chosen_->tasks, chosen_->resources(), job_);
 }
 
 void StepProgram::tell_passes(const TrainListener& listener) const {
-  if (job_.rank == 0 && listener.passes && request_.passes.are_told) listener.passes(*compiled_, chosen_->tasks);
+  if (job_.rank == 0 && listener.passes && request_.passes.are_told) listener.passes(compiled(), chosen_->tasks);
 }
 
 std::exception_ptr StepProgram::Doing::named(const std::exception_ptr& error) const {
@@ -217,7 +193,7 @@ KeptStates StepProgram::states() const { return {tasks(), job_, states_folder(ch
 
 KeptStates StepProgram::fresh_states(const InputSources& sources) const {
   KeptStates fresh = states();
-  begin_states(*compiled_, *chosen_, run_, request_.source, job_, sources, scalars_, fresh);
+  begin_states(*compiled_, *chosen_, request_.run, request_.source, job_, sources, scalars_, fresh);
   return fresh;
 }
 

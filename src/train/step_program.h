@@ -51,12 +51,11 @@ void check_states_fit(const TrainRequest& request, const EinGraph& step, const E
 /// Tasks that are ready to run again and again, on all ranks of a job.
 class StepProgram {
  public:
-  /// Runs as the request says or, of a program `beside` that of whole batches, as that does, with states where that has
-  /// them; in one process by another planner where that one's has no plan. Its scalars say whether it is a step of
-  /// training. Throws as choose and check_room do.
+  /// Runs as the request says or, of a program `beside` that of whole batches, as choose_beside says. Its scalars say
+  /// whether it is a step of training. Throws as those and check_room do.
   StepProgram(Compiled compiled, const TrainRequest& request, const StepProgram* beside, const Job& job);
 
-  const Compiled& compiled() const { return *compiled_; }
+  const Compiled& compiled() const { return chosen_->program(*compiled_); }
   const PlannedTasks& tasks() const { return chosen_->tasks; }
   /// Tells rank 0 what passes made of it, where that is wanted.
   void tell_passes(const TrainListener& listener) const;
@@ -80,11 +79,10 @@ class StepProgram {
   };
 
   const TrainRequest& request_;
-  RunRequest run_;
   std::shared_ptr<Doing> doing_ = std::make_shared<Doing>();
   Job job_;
   ScalarBindings scalars_;
-  std::unique_ptr<const Compiled> compiled_;
+  std::unique_ptr<const Compiled> compiled_;  ///< as it was given
   std::unique_ptr<const Chosen> chosen_;
   std::unique_ptr<Session> session_;
 };

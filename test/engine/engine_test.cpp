@@ -102,7 +102,7 @@ TEST(Run, ComputesOutputsAndTellsProgress) {
   const Compiled compiled = compile("test.ein", graph_of("dims i=3\ninput X[i]\nA[i] = X[i] * 2\nZ[] = sum[i] A[i]\n"));
   const PlannedTasks tasks = whole_tasks(compiled);
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
-  Session session(tasks, {1, {}, {}});
+  Session session(tasks, {1, {}});
   RunProgress last;
   session.step({{"X", tensor_of(DType::f32, make_shape({3}), {1, 2, 3})}}, writers_to(outputs, tasks.graph), {},
                {.listener = [&](const RunProgress& progress) { last = progress; }});

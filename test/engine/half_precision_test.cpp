@@ -75,8 +75,8 @@ std::vector<Tensor> run_by_plan(const EinGraph& graph, const TensorBindings& inp
   const Planned planned = planner_named(planner).plan(compiled.graph, {sites, {}, CostKind::bytes, {}, {}});
   const PlannedTasks tasks = tasks_of(compiled, std::get<Plan>(planned), {});
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
-  Workers workers(1);
-  run_once(tasks.graph, task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), {}), workers);
+  run_once(tasks.graph, task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), {}),
+           SerialExecutor(1));
   return {outputs.at("Z"), outputs.at("G")};
 }
 

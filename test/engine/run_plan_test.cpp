@@ -43,14 +43,14 @@ PlanRunReport run_on_ones(const PlannedTasks& tasks, std::size_t threads) {
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
   InputSources sources;
   for (const StoredRelation& input : tasks.graph.inputs) sources[input.name] = fill_with_ones;
-  Session session(tasks, {threads, {}, {}}, {});
+  Session session(tasks, {threads, {}}, {});
   return session.step(sources, writers_to(outputs, tasks.graph), {});
 }
 
 TEST(Session, KeepsAsManyThreadsAsItIsGiven) {
   constexpr int count = 8;
   const PlannedTasks tasks = cut_in_parts("dims i=4194304\ninput A[i]\nZ[i] = A[i] * 2\n", count);
-  Session session(tasks, {count, {}, {}}, {});
+  Session session(tasks, {count, {}}, {});
   for (int step = 0; step < 3; ++step) {
     Barrier barrier(count);
     const InputMaker maker = [&](const std::vector<std::int64_t>& begin, const Shape& bound, std::byte* to) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <vector>
@@ -60,11 +61,11 @@ class Whole {
   explicit Whole(const std::string& text, std::size_t threads = 1)
       : compiled_(compile("test.ein", graph_of(text))),
         tasks_(whole_tasks(compiled_)),
-        session_(tasks_, {threads, {}, {}}) {}
+        session_(tasks_, {threads, {}}) {}
 
   const EinGraph& graph() const { return compiled_.graph; }
   std::vector<Tensor> run(const std::vector<Tensor>& inputs, const ScalarBindings& scalars = {}) {
-    return session_.run(inputs, scalars);
+    return session_.run(pointers_to({inputs.begin(), inputs.end()}), scalars).outputs;
   }
   Outputs once(const TensorBindings& inputs, const ScalarBindings& scalars) const {
     return run_whole(compiled_, inputs, scalars);
@@ -115,6 +116,24 @@ TEST_P(WholeSessions, TakeNewValuesOfScalars) {
   const std::vector<Tensor> inputs = random_inputs(whole.graph(), 1);
   for (int round = 0; round < 2; ++round) {
     for (int a = -6; a <= 6; ++a) expect_right(whole, inputs, {{"a", a / 4.0}});
+  }
+}
+
+TEST_P(WholeSessions, TakeNewValuesOfScalarsForInputsThatLieInMoreWaysThanAreKept) {
+  Whole whole(varied, GetParam());
+  const std::vector<Tensor> plain = random_inputs(whole.graph(), 1);
+  const std::array<Tensor (*)(const Tensor&), 4> ways{
+      [](const Tensor& tensor) { return tensor; }, column_major, misaligned,
+      [](const Tensor& tensor) { return misaligned(column_major(tensor)); }};
+  for (int round = 0; round < 2; ++round) {
+    double a = 2;
+    for (const auto& x : ways) {
+      for (const auto& y : ways) {
+        expect_right(whole, {x(plain[0]), y(plain[1])}, {{"a", a}});
+        a = a == 2 ? -0.5 : 2;
+        expect_right(whole, {plain[0], plain[1]}, {{"a", a}});
+      }
+    }
   }
 }
 

@@ -276,7 +276,7 @@ TEST(Steps, RefuseACountThatItsTypeDoesNotHold) {
   KeptStates states(tasks, {}, std::nullopt);
   states.begin(tasks, {{"n", Tensor(DType::i32, make_shape({2}))}}, std::int64_t{1} << 31);
   Outputs outputs = output_tensors(tasks.graph);
-  Session session(tasks, {1, {}, {}});
+  Session session(tasks, {1, {}});
   EXPECT_THROW(session.step({}, writers_to(outputs, tasks.graph), program.scalars, {.states = &states}), RunError);
 }
 

@@ -41,7 +41,7 @@ std::string message_of(const std::string& text, const std::map<std::string, Boun
 Outputs run(const PlannedTasks& tasks, const TensorBindings& inputs, const ScalarBindings& scalars,
             std::size_t threads) {
   Outputs outputs = output_tensors(tasks.graph);
-  Session session(tasks, {threads, {}, {}}, {});
+  Session session(tasks, {threads, {}}, {});
   const PlanRunReport report = session.step(sources_of(inputs), writers_to(outputs, tasks.graph), scalars);
   EXPECT_EQ(report.vertex_seconds.size(), tasks.names.size());
   return outputs;

@@ -109,8 +109,7 @@ TEST(Fuse, ComputesWhatTheReferenceComputesWithTheSameBitsEverywhere) {
       Outputs outputs = output_tensors(tasks);
       TaskBindings bindings = bindings_of(tasks, inputs, outputs);
       bindings.scalars = scalars;
-      Workers workers(1);
-      run_once(tasks, bindings, workers);
+      run_once(tasks, bindings, SerialExecutor(1));
       return outputs;
     };
     const Outputs shared = run(SiteMemory::shared, {});

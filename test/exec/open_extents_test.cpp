@@ -41,8 +41,7 @@ Outputs run(const TraExpr& program, const TensorBindings& inputs) {
   TaskBindings bindings;
   for (const StoredRelation& input : tasks.inputs) bindings.inputs.emplace_back(inputs.at(input.name));
   bindings.outputs = writers_to(outputs, tasks);
-  Workers workers(1);
-  run_once(tasks, bindings, workers);
+  run_once(tasks, bindings, SerialExecutor(1));
   return outputs;
 }
 

@@ -177,8 +177,7 @@ TEST(TaskThreads, GoInTheOrderOfTheGraphWhereTheyCan) {
   read_late(graph, std::int64_t{1} << 40);
   Outputs outputs = output_tensors(graph);
   const TaskBindings bindings = bindings_with(count_up, graph, outputs);
-  Workers workers;
-  const TaskReport serial = run_once(graph, bindings, workers);
+  const TaskReport serial = run_once(graph, bindings, SerialExecutor(1));
   const TaskReport report = run_once(graph, bindings, TaskThreads(1));
   for (std::size_t t = 0; t < graph.tasks.size(); ++t)
     EXPECT_EQ(report.spans[t].live_bytes, serial.spans[t].live_bytes) << t;

@@ -30,16 +30,11 @@ namespace {
 
 /// Within memory: StarPU has the arrays.
 Outputs run_by_starpu(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
-  Outputs outputs = output_tensors(graph);
-  StarpuSession session({threads, std::int64_t{1}, {testing::TempDir(), {}}}, {});
-  run_starpu(graph, bindings_of(graph, inputs, outputs), session, {});
-  return outputs;
+  return run_on(graph, inputs, StarpuExecutor({threads, std::int64_t{1}, {testing::TempDir(), {}}}, {}));
 }
 
 Outputs run_side_by_side(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
-  Outputs outputs = output_tensors(graph);
-  run_once(graph, bindings_of(graph, inputs, outputs), TaskThreads(threads));
-  return outputs;
+  return run_on(graph, inputs, TaskThreads(threads));
 }
 
 struct Case {
@@ -574,11 +569,9 @@ TEST(Tasks, GiveTheErrorOfAnInputToTheCaller) {
     throw RunError("the disk is gone");
   };
   const TaskBindings bindings{{failing}, writers_to(outputs, tasks), {}};
-  Workers workers;
-  EXPECT_THROW(run_once(tasks, bindings, workers), RunError);
+  EXPECT_THROW(run_once(tasks, bindings, SerialExecutor(1)), RunError);
   EXPECT_THROW(run_once(tasks, bindings, TaskThreads(2)), RunError);
-  StarpuSession session({2, std::int64_t{1}, {testing::TempDir(), {}}}, {});
-  EXPECT_THROW(run_starpu(tasks, bindings, session, {}), RunError);
+  EXPECT_THROW(run_once(tasks, bindings, StarpuExecutor({2, std::int64_t{1}, {testing::TempDir(), {}}}, {})), RunError);
 }
 
 }  // namespace

@@ -117,16 +117,17 @@ struct Execution {
 };
 
 /// StarPU, which can be there once: started anew when it is wanted otherwise than before.
-StarpuSession& starpu(const Execution& execution) {
-  static std::optional<StarpuSession> session;
+StarpuExecutor& starpu(const Execution& execution) {
+  static std::optional<StarpuExecutor> executor;
   static Execution current;
-  if (!session || current != execution) {
-    session.reset();
-    session.emplace(SessionOptions{execution.threads, ScarceMemory::limit, {fs::temp_directory_path().string(), {}}},
-                    Job{});
+  if (!executor || current != execution) {
+    executor.reset();
+    executor.emplace(SessionOptions{execution.threads, ScarceMemory::limit, {fs::temp_directory_path().string(), {}}},
+                     Job{});
+    executor->begin({});
     current = execution;
   }
-  return *session;
+  return *executor;
 }
 
 /// By the plan of a planner, as tasks. A planner that refuses the program leaves its configuration out.
@@ -141,14 +142,13 @@ std::optional<Outputs> by_plan(const EinGraph& graph, const TensorBindings& inpu
   const TaskBindings bindings =
       task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars);
   if (execution.threads == 0) {
-    Workers workers(2);
-    run_once(tasks.graph, bindings, workers);
+    run_once(tasks.graph, bindings, SerialExecutor(2));
   } else if (!execution.spills) {
     run_once(tasks.graph, bindings, TaskThreads(execution.threads));
   } else {
-    StarpuSession& session = starpu(execution);
+    StarpuExecutor& executor = starpu(execution);
     const ScarceMemory scarce(tasks.graph, 2 * static_cast<std::int64_t>(execution.threads));
-    run_starpu(tasks.graph, bindings, session, {});
+    executor.run(PreparedTasks(tasks.graph, bindings), bindings);
   }
   return outputs;
 }
@@ -162,9 +162,8 @@ std::optional<Outputs> by_relations(const EinGraph& graph, const TensorBindings&
   plan.ia.plan = cheapest_plan(plan.ia.store, plan.ia.plan, {60, 100'000}).plan();
   const PlannedTasks tasks = tasks_of(plan, {});
   Outputs outputs = output_tensors(tasks.graph);
-  Workers workers(2);
   run_once(tasks.graph, task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars),
-           workers);
+           SerialExecutor(2));
   return outputs;
 }
 

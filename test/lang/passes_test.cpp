@@ -30,9 +30,8 @@ Outputs on_sites(const Compiled& compiled, const TensorBindings& inputs, const S
   const Planned planned = planner_named("eindecomp").plan(compiled.graph, {3, {}, CostKind::seconds, {}, {}});
   const PlannedTasks tasks = tasks_of(compiled, std::get<Plan>(planned), {});
   Outputs outputs = output_tensors(tasks.graph);
-  Workers workers(2);
   run_once(tasks.graph, task_bindings(tasks.graph, sources_of(inputs), writers_to(outputs, tasks.graph), scalars),
-           workers);
+           SerialExecutor(2));
   return outputs;
 }
 

@@ -73,10 +73,9 @@ std::string results_text(const Outputs& outputs) {
 std::string results_of(const Compiled& compiled, const Plan& plan, const Runnable& runnable, std::size_t threads) {
   const PlannedTasks tasks = tasks_of(compiled, plan, {});
   Outputs outputs = output_tensors(tasks.graph);
-  Workers workers(threads);
   run_once(tasks.graph,
            task_bindings(tasks.graph, sources_of(runnable.inputs), writers_to(outputs, tasks.graph), runnable.scalars),
-           workers);
+           SerialExecutor(threads));
   return results_text(outputs);
 }
 

@@ -47,7 +47,8 @@ namespace fs = std::filesystem;
 /// Of the process, set by main.
 struct Process {
   const Job* job = nullptr;
-  StarpuSession* session = nullptr;
+  StarpuExecutor* executor = nullptr;  ///< at work all the time
+  bool is_limited = false;
   std::int64_t spilled = 0;  ///< bytes, of all runs
 };
 Process& process() {
@@ -111,8 +112,9 @@ Outputs run_on_ranks(const IaStore& store, const IaPlan& plan, const TensorBindi
   const TaskBindings bindings = task_bindings(graph, sources_of(inputs), std::move(writers), scalars);
   bench::reset_moved_bytes();
   std::optional<ScarceMemory> scarce;
-  if (process().session->is_limited()) scarce.emplace(graph, 4);
-  const TaskReport report = run_starpu(graph, bindings, *process().session, job());
+  if (process().is_limited) scarce.emplace(graph, 4);
+  const PreparedTasks ready(graph, bindings, job().site());
+  const TaskReport report = process().executor->run(ready, bindings);
   process().spilled += report.spilled;
   const bench::MovedBytes sent = bench::moved_bytes();
   const Traffic traffic = bytes_of(store, plan);
@@ -189,8 +191,7 @@ TEST(Ranks, GiveTheBitsOfSitesThatShareMemory) {
     if (job().rank != 0) continue;
     const TaskGraph shared = tasks_of(lowered.ia.store, lowered.ia.plan, SiteMemory::shared);
     Outputs here = output_tensors(shared);
-    Workers workers;
-    run_once(shared, task_bindings(shared, sources_of(inputs), writers_to(here, shared), {}), workers);
+    run_once(shared, task_bindings(shared, sources_of(inputs), writers_to(here, shared), {}), SerialExecutor(1));
     for (const auto& [name, tensor] : here) {
       EXPECT_TRUE(tensor.count() == 0 || std::memcmp(tensor.data(), outputs.at(name).data(),
                                                      static_cast<std::size_t>(tensor.byte_count())) == 0)
@@ -249,7 +250,7 @@ TEST(Ranks, SpillWhereMemoryIsScarce) {
   for (const std::vector<double>& rank : gather(job(), {static_cast<double>(process().spilled)}))
     spilled += static_cast<std::int64_t>(rank.front());
   if (job().rank != 0) return;
-  EXPECT_EQ(spilled > 0, process().session->is_limited());
+  EXPECT_EQ(spilled > 0, process().is_limited);
 }
 
 TEST(Ranks, ThrowOnTheRankThatFailedAndTellTheOthers) {
@@ -372,7 +373,9 @@ int main(int argc, char** argv) {
   }
   einrel::SessionOptions options{1, {}, {std::filesystem::temp_directory_path().string(), {}}};
   if (argc > 1 && std::string_view(argv[1]) == "--spill") options.memory = einrel::test::ScarceMemory::limit;
-  einrel::StarpuSession session(options, mpi.job());
-  einrel::test::process().session = &session;
+  einrel::StarpuExecutor executor(options, mpi.job());
+  const einrel::ExecutorAtWork at_work(executor, {});
+  einrel::test::process().executor = &executor;
+  einrel::test::process().is_limited = options.memory.has_value();
   return RUN_ALL_TESTS();
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "einsum/reference.h"
+#include "exec/prepared_tasks.h"
 #include "exec/serial/serial.h"
 #include "exec/threads/task_threads.h"
 #include "support/compare.h"
@@ -24,21 +25,22 @@ inline TaskBindings bindings_of(const TaskGraph& graph, const TensorBindings& in
 }
 
 /// Once, made ready for it.
-inline TaskReport run_once(const TaskGraph& graph, const TaskBindings& bindings, Workers& workers) {
-  return run_serial(PreparedTasks(graph, bindings), bindings, workers);
+inline TaskReport run_once(const TaskGraph& graph, const TaskBindings& bindings, Executor& executor) {
+  const PreparedTasks ready(graph, bindings);
+  const ExecutorAtWork at_work(executor, {});
+  return executor.run(ready, bindings);
 }
-inline TaskReport run_once(const TaskGraph& graph, const TaskBindings& bindings, TaskThreads& threads) {
-  return threads.run(PreparedTasks(graph, bindings), bindings);
-}
-inline TaskReport run_once(const TaskGraph& graph, const TaskBindings& bindings, TaskThreads&& threads) {
-  return run_once(graph, bindings, threads);
+inline TaskReport run_once(const TaskGraph& graph, const TaskBindings& bindings, Executor&& executor) {
+  return run_once(graph, bindings, executor);
 }
 
-inline Outputs run_on(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
+inline Outputs run_on(const TaskGraph& graph, const TensorBindings& inputs, Executor&& executor) {
   Outputs outputs = output_tensors(graph);
-  Workers workers(threads);
-  run_once(graph, bindings_of(graph, inputs, outputs), workers);
+  run_once(graph, bindings_of(graph, inputs, outputs), executor);
   return outputs;
+}
+inline Outputs run_on(const TaskGraph& graph, const TensorBindings& inputs, std::size_t threads) {
+  return run_on(graph, inputs, SerialExecutor(threads));
 }
 
 inline bool same_bits(const Tensor& a, const Tensor& b) {

@@ -10,7 +10,7 @@ inline std::map<std::string, Tensor> run_whole(const Compiled& compiled, const T
                                                const ScalarBindings& scalars, std::size_t threads = 1) {
   const PlannedTasks tasks = whole_tasks(compiled);
   std::map<std::string, Tensor> outputs = output_tensors(tasks.graph);
-  Session session(tasks, {threads, {}, {}});
+  Session session(tasks, {threads, {}});
   const InputSources sources = sources_of(inputs);
   KeptStates states(tasks, {}, std::nullopt);
   if (!tasks.states.empty()) states.begin(tasks, sources, static_cast<std::int64_t>(scalars.at(iteration_name)));

@@ -27,7 +27,8 @@ void add_plan(Explanation& explained, const ByPlan& chosen) {
 
 }  // namespace
 
-Explanation explanation_of(const Compiled& compiled, const Chosen& chosen, const LayoutBindings& layouts) {
+Explanation explanation_of(const Compiled& given, const Chosen& chosen, const LayoutBindings& layouts) {
+  const Compiled& compiled = chosen.program(given);
   Explanation explained{.program = compiled.name, .compiled = &compiled};
   if (std::holds_alternative<ByItself>(chosen.how)) add_own_plan(explained, chosen, layouts);
   if (const auto* const by_plan = std::get_if<ByPlan>(&chosen.how)) add_plan(explained, *by_plan);

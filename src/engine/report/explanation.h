@@ -33,7 +33,7 @@ struct Explanation {
 /// where its inputs lie as `layouts` says. Both must outlive the result.
 Explanation explanation_of(const std::string& name, const AnyProgram& program, const Chosen& chosen,
                            const LayoutBindings& layouts = {});
-Explanation explanation_of(const Compiled& compiled, const Chosen& chosen, const LayoutBindings& layouts = {});
+Explanation explanation_of(const Compiled& given, const Chosen& chosen, const LayoutBindings& layouts = {});
 
 /// Adds the plan in both algebras. Throws UserError as `lower` does.
 void add_algebra(Explanation& explained);

@@ -11,7 +11,7 @@ namespace einrel {
 
 /// A run that is over; of a job, what all ranks did together.
 struct RunOutcome {
-  const Explanation& explained;  ///< of the program as it ran: Chosen::recomputed
+  const Explanation& explained;  ///< of the program as it ran
   const Chosen& chosen;
   const PlanRunReport& report;
   std::map<std::string, Summary> summaries;  ///< of outputs

@@ -1,17 +1,35 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
 #include "exec/executor.h"
-#include "exec/prepared_tasks.h"
+#include "exec/serial/shared_workers.h"
 #include "kernel/workers.h"
+#include "tensor/memory_pool.h"
 
 namespace einrel {
 
-/// Runs all tasks in their order, each on all workers; what is sent is not copied. An array's memory is freed after its
-/// last use. `tasks` are made ready for these inputs. Throws RunError when memory runs out.
-TaskReport run_serial(const PreparedTasks& tasks, const TaskBindings& bindings, Workers& workers);
+/// Runs tasks in their order, each on all threads; what is sent is not copied. An array's memory is freed after its
+/// last use.
+class SerialExecutor : public Executor {
+ public:
+  /// On threads of this process that others compute on after a run.
+  explicit SerialExecutor(std::size_t threads) : threads_(threads) {}
+  /// On threads of its own, arrays being in memory of this pool. Throws RunError when the system does not give them.
+  SerialExecutor(std::size_t threads, const MemoryPool& pool);
 
-/// The same without a report, which would take longer than a small run. `freed` are last_uses of the graph.
-void run_unreported(const PreparedTasks& tasks, const std::vector<std::vector<ArrayId>>& freed,
-                    const TaskBindings& bindings, Workers& workers);
+  void begin(const std::stop_token& stop) override;
+  TaskReport run(const PreparedTasks& tasks, const TaskBindings& bindings) override;
+  void end() override;
+
+ private:
+  std::size_t threads_;
+  std::unique_ptr<Workers> own_;
+  std::optional<SharedWorkers> shared_;  // else
+  Workers* workers_ = nullptr;           // those of a run
+};
 
 }  // namespace einrel

@@ -21,6 +21,8 @@ struct Job {
   std::size_t ranks_here = 1;  ///< of them on this machine
   double cores = 1;            ///< its share of those that it may use: an n-th of a core that n ranks may
   bool is_started = false;     ///< by mpirun, with one rank or more
+  /// The site that it is, where there are several ranks.
+  std::optional<std::int64_t> site() const { return ranks > 1 ? std::optional<std::int64_t>(rank) : std::nullopt; }
   /// Told what failed on this rank when there is no way back: has to end all of them (end_job).
   std::function<void(std::exception_ptr, const Job&)> on_failure;
   /// Whether all ranks throw at the same place: set by `agree`.

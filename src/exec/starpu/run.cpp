@@ -19,6 +19,7 @@
 #include "base/error.h"
 #include "exec/array_store.h"
 #include "exec/first_error.h"
+#include "exec/prepared_tasks.h"
 #include "exec/starpu/byte_matrix.h"
 
 namespace einrel {
@@ -68,23 +69,22 @@ std::optional<std::int64_t> most_in_transit(const StarpuSession& session) {
 
 /// What all tasks of a run share.
 struct RunState {
-  RunState(const TaskGraph& run_graph, const TaskBindings& run_bindings, StarpuSession& run_session,
+  RunState(const PreparedTasks& run_tasks, const TaskBindings& run_bindings, StarpuSession& run_session,
            const std::stop_token& run_stop)
-      : graph(run_graph),
+      : tasks(run_tasks),
+        graph(run_tasks.graph()),
         bindings(run_bindings),
         session(run_session),
         stop(run_stop),
-        kernels(run_bindings.kernels ? run_bindings.kernels
-                                     : std::make_shared<ChunkKernels>(run_graph, run_bindings.scalars)),
-        live(run_graph),
+        live(graph),
         sent(most_in_transit(run_session)),
         received(most_in_transit(run_session)) {}
 
+  const PreparedTasks& tasks;
   const TaskGraph& graph;
   const TaskBindings& bindings;
   StarpuSession& session;
   const std::stop_token& stop;
-  std::shared_ptr<ChunkKernels> kernels;
   LiveArrays live;
   FirstError error;
   Transit sent;
@@ -123,15 +123,11 @@ class TaskRun {
     read_part(op, call_.state.bindings.inputs[op.input], bound(), results_.front());
   }
   void operator()(const CallKernel& op) const {
-    const std::span<const Tensor> arrays = std::span(tensors_).first(tensors_.size() - (op.onto ? 1 : 0));
-    std::vector<ArrayLayout> layouts;
     std::vector<const std::byte*> arguments;
-    for (const Tensor& array : arrays) {
-      layouts.push_back(layout_of(array));
+    for (const Tensor& array : std::span(tensors_).first(tensors_.size() - (op.onto ? 1 : 0)))
       arguments.push_back(array.data());
-    }
     for (const std::int64_t& number : op.numbers) arguments.push_back(std::as_bytes(std::span(&number, 1)).data());
-    (*call_.state.kernels)(op, layouts).run(arguments, results_, call_.state.session.workers());
+    call_.state.tasks.kernel(call_.number).run(arguments, results_, call_.state.session.workers());
   }
   void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), results_.front()); }
   void operator()(const Send&) const { throw Bug("a Send is no task of StarPU's"); }
@@ -230,19 +226,17 @@ class Submission {
         graph_(state.graph),
         codelet_(make_codelet()),
         arrays_(graph_.arrays.size()),
-        is_sent_(sent_arrays(graph_)),
-        in_place_(parts_in_place(graph_, layouts_of(state.bindings.inputs))) {}
+        is_sent_(sent_arrays(graph_)) {}
 
   /// Returns when all is done.
   TaskReport run() {
     const Clock::time_point start = Clock::now();
     const std::int64_t spilled_before = state_.session.spill().written;
     const std::int64_t read_before = state_.session.spill().read;
-    const std::vector<std::vector<ArrayId>> freed = last_uses(graph_);
     try {
       for (std::size_t t = 0; t < graph_.tasks.size() && !state_.error; ++t) {
         submit(t);
-        for (const ArrayId array : freed[t]) release(arrays_[array.index]);
+        for (const ArrayId array : state_.tasks.last_used_by(t)) release(arrays_[array.index]);
         starpu_task_wait_for_n_submitted(most_tasks_submitted);
       }
     } catch (...) {
@@ -283,7 +277,7 @@ class Submission {
   std::optional<Tensor> read_in_place(const ReadInput& read, std::size_t t) {
     const InputSource& source = state_.bindings.inputs[read.input];
     const TaskArray& array = graph_[graph_.tasks[t].makes.front()];
-    if (const std::optional<PartInPlace>& part = in_place_[t]) {
+    if (const PartInPlace* const part = state_.tasks.in_place(graph_.tasks[t].makes.front())) {
       const auto& whole = std::get<Tensor>(source);
       return Tensor(array.dtype, array.bound, part->layout.strides, whole.data() + part->place, whole.owner());
     }
@@ -402,23 +396,29 @@ class Submission {
   starpu_codelet codelet_;
   std::vector<Array> arrays_;
   std::vector<bool> is_sent_;
-  std::vector<std::optional<PartInPlace>> in_place_;  // by task
-  std::deque<TaskCall> calls_;                        // so that tasks can point to them
+  std::deque<TaskCall> calls_;  // so that tasks can point to them
   std::deque<Transfer> transfers_;
   TaskReport report_;
 };
 
 }  // namespace
 
-TaskReport run_starpu(const TaskGraph& graph, const TaskBindings& bindings, StarpuSession& session, const Job& job,
-                      const std::stop_token& stop) {
-  const bool fits = job.ranks == 1 ? graph.memory == SiteMemory::shared
-                                   : graph.memory == SiteMemory::apart && graph.sites <= job.ranks;
+StarpuExecutor::StarpuExecutor(SessionOptions options, Job job) : options_(std::move(options)), job_(std::move(job)) {}
+
+void StarpuExecutor::begin(const std::stop_token& stop) {
+  stop_ = stop;
+  session_.emplace(options_, job_);
+  session_->heed(stop_);
+}
+
+TaskReport StarpuExecutor::run(const PreparedTasks& tasks, const TaskBindings& bindings) {
+  const TaskGraph& graph = tasks.graph();
+  const bool fits = job_.ranks == 1 ? graph.memory == SiteMemory::shared
+                                    : graph.memory == SiteMemory::apart && graph.sites <= job_.ranks;
   if (!fits) throw Bug("a task graph for another number of processes");
   const AtWork at_work;
-  session.heed(stop);
-  RunState state(graph, bindings, session, stop);
-  return Submission(state, job).run();
+  RunState state(tasks, bindings, *session_, stop_);
+  return Submission(state, job_).run();
 }
 
 }  // namespace einrel

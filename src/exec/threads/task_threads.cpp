@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "exec/array_store.h"
 #include "exec/first_error.h"
+#include "exec/prepared_tasks.h"
 #include "exec/threads/ready_tasks.h"
 
 namespace einrel {
@@ -105,7 +106,7 @@ TaskThreads::TaskThreads(std::size_t threads) : team_(threads) {
   for (std::size_t i = 0; i < threads; ++i) alone_.emplace_back(1, false, team_.pool());
 }
 
-void TaskThreads::heed(const std::stop_token& stop) {
+void TaskThreads::begin(const std::stop_token& stop) {
   for (Workers& alone : alone_) alone.heed(stop);
 }
 

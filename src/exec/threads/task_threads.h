@@ -2,34 +2,28 @@
 
 #include <cstddef>
 #include <deque>
+#include <stop_token>
 
 #include "exec/executor.h"
-#include "exec/prepared_tasks.h"
 #include "kernel/workers.h"
 
 namespace einrel {
 
 /// Threads that run the tasks of graphs side by side, each task on one of them. They stay from run to run, with the
 /// workspaces of kernels and memory for arrays. One run at a time; the calling thread is one of the threads.
-class TaskThreads {
+class TaskThreads : public Executor {
  public:
   /// Tasks that may have had their turn and are not done: they run, or wait for others.
   static constexpr std::size_t most_ahead = 512;
 
   /// 1 to most_threads of them. Throws RunError when the system does not give them.
   explicit TaskThreads(std::size_t threads);
-  TaskThreads(const TaskThreads&) = delete;
-  TaskThreads& operator=(const TaskThreads&) = delete;
-  ~TaskThreads() = default;
 
-  /// As Workers::heed.
-  void heed(const std::stop_token& stop);
-
-  /// Runs all tasks of a graph whose sites share memory. Those that come first in the graph go first, as far as they
-  /// can, and tasks get their turn in this order, so that little is alive at a time. `tasks` are made ready for these
-  /// inputs. When a task throws, no other
-  /// begins, and that is thrown here.
-  TaskReport run(const PreparedTasks& tasks, const TaskBindings& bindings);
+  void begin(const std::stop_token& stop) override;
+  /// Of a graph whose sites share memory. Tasks that come first in the graph go first, as far as they can, and get
+  /// their turn in this order, so that little is alive at a time. When a task throws, no other begins.
+  TaskReport run(const PreparedTasks& tasks, const TaskBindings& bindings) override;
+  void end() override { begin({}); }
 
  private:
   Workers team_;

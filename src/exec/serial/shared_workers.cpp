@@ -1,4 +1,4 @@
-#include "api/shared_workers.h"
+#include "exec/serial/shared_workers.h"
 
 #include <pthread.h>
 
@@ -7,13 +7,13 @@
 #include <utility>
 #include <vector>
 
-namespace einrel::api {
+namespace einrel {
 namespace {
 
 /// Those that nobody computes on.
 struct Idle {
   std::mutex mutex;
-  std::vector<std::shared_ptr<Workers>> workers;
+  std::vector<std::unique_ptr<Workers>> workers;
 };
 
 std::unique_ptr<Idle>& idle_of_process() {
@@ -42,13 +42,12 @@ SharedWorkers::SharedWorkers(std::size_t threads) {
       return;
     }
   }
-  workers_ = std::make_shared<Workers>(threads);  // takes a while
+  workers_ = std::make_unique<Workers>(threads);  // takes a while
 }
 
 SharedWorkers::~SharedWorkers() {
-  workers_->heed({});
   constexpr std::size_t most_kept = 8;
-  std::shared_ptr<Workers> left;  // ends without the lock
+  std::unique_ptr<Workers> left;  // ends without the lock
   Idle& idle = *idle_of_process();
   const std::lock_guard lock(idle.mutex);
   idle.workers.push_back(std::move(workers_));
@@ -57,4 +56,4 @@ SharedWorkers::~SharedWorkers() {
   idle.workers.erase(idle.workers.begin());
 }
 
-}  // namespace einrel::api
+}  // namespace einrel

@@ -5,7 +5,7 @@
 
 #include "kernel/workers.h"
 
-namespace einrel::api {
+namespace einrel {
 
 /// Threads to compute on, for as long as this lives: those of a run that has ended, if there are any, else new ones. So
 /// a process has as many as runs at a time, however many programs it keeps. A forked process has its own.
@@ -17,10 +17,10 @@ class SharedWorkers {
   SharedWorkers(const SharedWorkers&) = delete;
   SharedWorkers& operator=(const SharedWorkers&) = delete;
 
-  const std::shared_ptr<Workers>& operator*() const { return workers_; }
+  Workers& operator*() const { return *workers_; }
 
  private:
-  std::shared_ptr<Workers> workers_;
+  std::unique_ptr<Workers> workers_;
 };
 
-}  // namespace einrel::api
+}  // namespace einrel
