@@ -1,10 +1,7 @@
 #include "kernel/registry.h"
 
 #include "base/error.h"
-#include "kernel/cpu/blocks/interpreter.h"
-#include "kernel/cpu/contraction/contraction.h"
-#include "kernel/cpu/copy.h"
-#include "kernel/cpu/selection/select.h"
+#include "kernel/cpu/kernels.h"
 
 namespace einrel {
 

@@ -277,4 +277,10 @@ std::size_t available_cores() {
   return static_cast<std::size_t>(std::max(CPU_COUNT(&allowed), 1));
 }
 
+void run_alone(const PreparedKernel& kernel, const Arrays& arrays, Workspace workspace) {
+  for (const Stage& stage : kernel.stages) {
+    for (std::int64_t part = 0; part < stage.parts; ++part) stage.run(arrays, workspace, part);
+  }
+}
+
 }  // namespace einrel

@@ -16,7 +16,7 @@
 
 #include "hwy/targets.h"
 #include "kernel/cpu/contraction/pack_ops.h"
-#include "kernel/cpu/contraction/packed.h"
+#include "kernel/cpu/contraction/packed_plan.h"
 #include "kernel/cpu/contraction/tile.h"
 #include "support/only_target.h"
 #include "support/product_check.h"

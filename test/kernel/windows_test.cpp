@@ -20,7 +20,7 @@
 
 #include "einsum/reference.h"
 #include "hwy/targets.h"
-#include "kernel/cpu/contraction/contraction.h"
+#include "kernel/cpu/kernels.h"
 #include "kernel/evaluate.h"
 #include "support/compare.h"
 #include "support/error_bound.h"

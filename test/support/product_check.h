@@ -17,8 +17,8 @@
 
 #include "einsum/reference.h"
 #include "hwy/targets.h"
-#include "kernel/cpu/contraction/contraction.h"
 #include "kernel/cpu/contraction/product.h"
+#include "kernel/cpu/kernels.h"
 #include "kernel/workers.h"
 #include "support/kernel_check.h"
 #include "support/only_target.h"

@@ -1,5 +1,3 @@
-#include "kernel/cpu/copy.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "kernel/cpu/blocks/streaming.h"
 #include "kernel/cpu/contraction/pack_ops.h"
+#include "kernel/cpu/kernels.h"
 #include "kernel/heed_stop.h"
 #include "machine/processor.h"
 

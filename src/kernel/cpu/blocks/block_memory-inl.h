@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "kernel/cpu/blocks/block_ops.h"
-#include "kernel/cpu/blocks/half_floats.h"
+#include "kernel/cpu/contraction/pack_ops.h"
 #include "tensor/convert.h"
 
 HWY_BEFORE_NAMESPACE();
@@ -41,7 +41,7 @@ template <class Use>
 template <class Stored, class T>
 [[gnu::always_inline]] inline void widen_values(const std::byte* __restrict from, T* __restrict z, std::size_t n) {
   if constexpr (std::is_same_v<Stored, Float16>) {
-    widen_halves(from, z, n);
+    contraction::convert_line(reinterpret_cast<const Float16*>(from), static_cast<std::int64_t>(n), z);
   } else {
     for (std::size_t i = 0; i < n; ++i) z[i] = loaded(element<Stored>(from + i * sizeof(Stored)));
   }
@@ -51,12 +51,12 @@ template <class Stored, class T>
 template <class Stored, class T>
 [[gnu::always_inline]] inline void narrow_values(const T* __restrict x, std::byte* __restrict to, std::size_t n) {
   if constexpr (std::is_same_v<Stored, Float16> && std::is_same_v<T, float>) {
-    narrow_to_halves(x, to, n);
+    contraction::narrow_line(x, static_cast<std::int64_t>(n), reinterpret_cast<Float16*>(to));
   } else if constexpr (std::is_same_v<Stored, Float16>) {
     float floats[lanes_per_block] = {};
     by_blocks(n, [&](std::size_t begin, std::size_t count) {
       for (std::size_t i = 0; i < count; ++i) floats[i] = float_to_round(x[begin + i]);
-      narrow_to_halves(floats, to + begin * sizeof(Stored), count);
+      narrow_values<Float16>(floats, to + begin * sizeof(Stored), count);
     });
   } else if constexpr (std::is_same_v<Stored, Bool8>) {
     for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<std::byte>(x[i] != 0);
@@ -170,16 +170,31 @@ template <class Stored, class T>
   }
 }
 
+/// Floats are stored as floats, integers as integers: bodies convert what they do not.
+template <class Stored, class T>
+constexpr bool may_store = std::is_integral_v<T> == (std::is_integral_v<Stored> ||
+                                                     std::is_same_v<Stored, Bool8>)&&!(std::is_same_v<T, float> &&
+                                                                                       std::is_same_v<Stored, double>);
+
+template <class Stored, class T>
+[[gnu::always_inline]] inline void store_if_may(const T* x, std::byte* to, std::int64_t step, std::size_t n) {
+  if constexpr (may_store<Stored, T>) {
+    store_as<Stored>(x, to, step, n);
+  } else {
+    throw Bug("a block stored as elements of another type");
+  }
+}
+
 template <class T>
 void store(DType stored, const T* x, std::byte* to, std::int64_t step, std::size_t n) {
   switch (stored) {
-    case DType::f32: return store_as<float>(x, to, step, n);
-    case DType::f64: return store_as<double>(x, to, step, n);
-    case DType::bf16: return store_as<BFloat16>(x, to, step, n);
-    case DType::f16: return store_as<Float16>(x, to, step, n);
-    case DType::i32: return store_as<std::int32_t>(x, to, step, n);
-    case DType::i64: return store_as<std::int64_t>(x, to, step, n);
-    case DType::boolean: return store_as<Bool8>(x, to, step, n);
+    case DType::f32: return store_if_may<float>(x, to, step, n);
+    case DType::f64: return store_if_may<double>(x, to, step, n);
+    case DType::bf16: return store_if_may<BFloat16>(x, to, step, n);
+    case DType::f16: return store_if_may<Float16>(x, to, step, n);
+    case DType::i32: return store_if_may<std::int32_t>(x, to, step, n);
+    case DType::i64: return store_if_may<std::int64_t>(x, to, step, n);
+    case DType::boolean: return store_if_may<Bool8>(x, to, step, n);
   }
 }
 

@@ -1,5 +1,3 @@
-#include "kernel/cpu/blocks/interpreter.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@
 #include "kernel/cpu/blocks/reading.h"
 #include "kernel/cpu/blocks/schedule.h"
 #include "kernel/cpu/blocks/streaming.h"
+#include "kernel/cpu/kernels.h"
 #include "machine/processor.h"
 
 namespace einrel {

@@ -1,14 +1,13 @@
-#include "kernel/cpu/contraction/contraction.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "kernel/cpu/contraction/direct.h"
 #include "kernel/cpu/contraction/dot.h"
-#include "kernel/cpu/contraction/packed.h"
+#include "kernel/cpu/contraction/packed_plan.h"
 #include "kernel/cpu/contraction/split.h"
 #include "kernel/cpu/contraction/windows.h"
+#include "kernel/cpu/kernels.h"
 
 namespace einrel {
 namespace {

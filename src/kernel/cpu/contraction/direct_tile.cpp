@@ -7,7 +7,6 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernel/cpu/contraction/direct_tile.cpp"
 #include "hwy/foreach_target.h"
-#include "kernel/cpu/contraction/partial_vector-inl.h"
 #include "kernel/cpu/contraction/vector_ops-inl.h"
 
 HWY_BEFORE_NAMESPACE();

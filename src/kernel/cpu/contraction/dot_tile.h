@@ -26,8 +26,8 @@ struct DotTile {
 template <class T, class Stored>
 using DotFunction = void (*)(const DotTile<T, Stored>&);
 
-/// Kernels of 1, 2, 4 and 8 rows and 1, 2 and 4 columns; null where there is none. An element's result does not depend
-/// on which of them computes it.
+/// Kernels of 1, 2, 4 and 8 rows and 1, 2 and 4 columns; null where there is none: all but sums of products of floats
+/// have only the first. An element's result does not depend on which of them computes it.
 template <class T, class Stored>
 struct DotKernels {
   std::array<std::array<DotFunction<T, Stored>, 3>, 4> functions{};

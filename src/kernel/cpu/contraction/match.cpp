@@ -196,6 +196,7 @@ std::variant<Match, std::string> match(const EinSum& einsum, const ScalarBinding
   }
   const bool has_factor = result.scale != 1 || result.factors != std::array<double, 2>{1, 1};
   if (!result.reduces && (has_factor || term->match.combination.join != Join::multiply)) return no_reduction;
+  if (!has_kernels(result.combination)) return "its join and reduction have no kernels together";
   if (has_factor && (*reduce != Reduce::sum || !is_float(type))) return "it has a factor beside its operands";
   return result;
 }

@@ -12,47 +12,8 @@
 #define HWY_TARGET_INCLUDE "kernel/cpu/contraction/pack_ops.cpp"
 #include "hwy/foreach_target.h"
 #include "hwy/highway.h"
-#include "kernel/cpu/contraction/partial_vector-inl.h"
-#include "kernel/cpu/contraction/stored_vector-inl.h"
 #include "kernel/cpu/contraction/transpose-inl.h"
-
-#ifndef EINREL_CONTRACTION_PACK_OPS
-#define EINREL_CONTRACTION_PACK_OPS
-namespace einrel::contraction {
-
-template <class T, class Stored>
-using CopyLines = void (*)(const LineCopy<T, Stored>&);
-template <class T>
-using TransposeLines = void (*)(const T* const*, std::int64_t, std::int64_t, T*, std::int64_t, std::int64_t);
-template <class Stored>
-using ConvertLine = void (*)(const Stored*, std::int64_t, float*);
-template <class Stored>
-using NarrowLine = void (*)(const float*, std::int64_t, Stored*);
-using Outside = std::uint64_t (*)(const std::int64_t*, std::int64_t, std::int64_t, std::int64_t);
-template <class T>
-using StoreLines = void (*)(const LineStore<T>&);
-template <class T>
-using SpecialsIn = Specials (*)(const T*, std::int64_t);
-
-/// Every loop for one instruction set; std::get finds one by its type.
-struct PackOps {
-  std::tuple<CopyLines<float, float>, CopyLines<double, double>, CopyLines<std::int32_t, std::int32_t>,
-             CopyLines<std::int64_t, std::int64_t>, CopyLines<float, BFloat16>, CopyLines<float, Float16>,
-             CopyLines<BFloat16Pair, BFloat16>>
-      copy;
-  std::tuple<TransposeLines<float>, TransposeLines<double>, TransposeLines<std::int32_t>, TransposeLines<std::int64_t>,
-             TransposeLines<BFloat16Pair>>
-      transpose;
-  std::tuple<ConvertLine<BFloat16>, ConvertLine<Float16>> convert;
-  std::tuple<NarrowLine<BFloat16>, NarrowLine<Float16>> narrow;
-  bool is_avx512 = false;
-  Outside outside;
-  std::tuple<StoreLines<float>, StoreLines<double>> store;
-  std::tuple<SpecialsIn<float>, SpecialsIn<double>, SpecialsIn<BFloat16Pair>> specials;
-};
-
-}  // namespace einrel::contraction
-#endif
+#include "kernel/cpu/contraction/vector_ops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einrel::contraction::HWY_NAMESPACE {
@@ -165,8 +126,11 @@ void convert_line_of(const Stored* from, std::int64_t count, float* to) {
   for (; i < count; ++i) to[i] = load_one(from + i);
 }
 
-HWY_INLINE void narrow_one(float value, BFloat16& to) { to = to_bfloat16(value); }
-HWY_INLINE void narrow_one(float value, Float16& to) { to = to_float16(value); }
+HWY_INLINE void narrow_one(float value, BFloat16* to) { *to = to_bfloat16(value); }
+HWY_INLINE void narrow_one(float value, Float16* to) {
+  const Float16 one = to_float16(value);
+  std::memcpy(to, &one, sizeof one);
+}
 
 /// As to_bfloat16.
 template <class D>
@@ -182,7 +146,8 @@ HWY_INLINE std::int64_t narrow_to_bf16(D d, const float* from, std::int64_t coun
     const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(bits_of, 0x7FFF)));
     const auto quiet = hn::Or(bits, hn::Set(bits_of, 0x400000));
     const auto high = hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(bits_of, hn::IsNaN(value)), quiet, rounded));
-    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(hn::RebindToSigned<D>(), high)), narrow, &to[i].bits);
+    hn::StoreU(hn::DemoteTo(narrow, hn::BitCast(hn::RebindToSigned<D>(), high)), narrow,
+               reinterpret_cast<std::uint16_t*>(to + i));
   }
   return i;
 }
@@ -198,11 +163,12 @@ void narrow_line_of(const float* from, std::int64_t count, Stored* to) {
     const hn::Rebind<std::uint16_t, decltype(d)> bits;
     constexpr auto vector = static_cast<std::int64_t>(hn::MaxLanes(d));
     for (; i + vector <= count; i += vector) {
-      hn::StoreU(hn::BitCast(bits, hn::DemoteTo(narrow, hn::LoadU(d, from + i))), bits, &to[i].bits);
+      hn::StoreU(hn::BitCast(bits, hn::DemoteTo(narrow, hn::LoadU(d, from + i))), bits,
+                 reinterpret_cast<std::uint16_t*>(to + i));
     }
   }
 #endif
-  for (; i < count; ++i) narrow_one(from[i], to[i]);
+  for (; i < count; ++i) narrow_one(from[i], to + i);
 }
 
 std::uint64_t outside_of(const std::int64_t* values, std::int64_t count, std::int64_t low, std::int64_t high) {
@@ -324,48 +290,10 @@ namespace einrel::contraction {
 namespace {
 
 HWY_EXPORT(pack_ops_of);
-const PackOps& pack_ops() { return HWY_DYNAMIC_DISPATCH(pack_ops_of)(); }
 
 }  // namespace
 
-template <class T, class Stored>
-void copy_lines(const LineCopy<T, Stored>& copy) {
-  std::get<CopyLines<T, Stored>>(pack_ops().copy)(copy);
-}
-template void copy_lines(const LineCopy<float, float>&);
-template void copy_lines(const LineCopy<double, double>&);
-template void copy_lines(const LineCopy<std::int32_t, std::int32_t>&);
-template void copy_lines(const LineCopy<std::int64_t, std::int64_t>&);
-template void copy_lines(const LineCopy<float, BFloat16>&);
-template void copy_lines(const LineCopy<float, Float16>&);
-template void copy_lines(const LineCopy<BFloat16Pair, BFloat16>&);
-
-template <class T>
-void transpose_lines(const T* const* lines, std::int64_t width, std::int64_t count, T* to, std::int64_t step,
-                     std::int64_t ahead) {
-  std::get<TransposeLines<T>>(pack_ops().transpose)(lines, width, count, to, step, ahead);
-}
-template void transpose_lines(const float* const*, std::int64_t, std::int64_t, float*, std::int64_t, std::int64_t);
-template void transpose_lines(const double* const*, std::int64_t, std::int64_t, double*, std::int64_t, std::int64_t);
-template void transpose_lines(const std::int32_t* const*, std::int64_t, std::int64_t, std::int32_t*, std::int64_t,
-                              std::int64_t);
-template void transpose_lines(const std::int64_t* const*, std::int64_t, std::int64_t, std::int64_t*, std::int64_t,
-                              std::int64_t);
-template void transpose_lines(const BFloat16Pair* const*, std::int64_t, std::int64_t, BFloat16Pair*, std::int64_t,
-                              std::int64_t);
-
-template <class Stored>
-void convert_line(const Stored* from, std::int64_t count, float* to) {
-  std::get<ConvertLine<Stored>>(pack_ops().convert)(from, count, to);
-}
-template void convert_line(const BFloat16*, std::int64_t, float*);
-template void convert_line(const Float16*, std::int64_t, float*);
-
-template <class Stored>
-void narrow_line(const float* from, std::int64_t count, Stored* to) {
-  std::get<NarrowLine<Stored>>(pack_ops().narrow)(from, count, to);
-}
-template void narrow_line(const float*, std::int64_t, Float16*);
+const PackOps& pack_ops() { return HWY_DYNAMIC_DISPATCH(pack_ops_of)(); }
 
 #if HWY_ARCH_X86_64
 
@@ -383,7 +311,6 @@ __attribute__((target("avx512f,avx512vl,avx512dq,avx512bf16"))) static std::int6
   return i;
 }
 
-template <>
 void narrow_line(const float* from, std::int64_t count, BFloat16* to) {
   static const bool is_there = __builtin_cpu_supports("avx512bf16") != 0;
   const bool has_instruction = is_there && pack_ops().is_avx512;
@@ -398,28 +325,11 @@ void narrow_line(const float* from, std::int64_t count, BFloat16* to) {
 
 #else
 
-template void narrow_line(const float*, std::int64_t, BFloat16*);
+void narrow_line(const float* from, std::int64_t count, BFloat16* to) {
+  std::get<NarrowLine<BFloat16>>(pack_ops().narrow)(from, count, to);
+}
 
 #endif
-
-std::uint64_t outside(const std::int64_t* values, std::int64_t count, std::int64_t low, std::int64_t high) {
-  return pack_ops().outside(values, count, low, high);
-}
-
-template <class T>
-void store_lines(const LineStore<T>& store) {
-  std::get<StoreLines<T>>(pack_ops().store)(store);
-}
-template void store_lines(const LineStore<float>&);
-template void store_lines(const LineStore<double>&);
-
-template <class T>
-Specials specials_in(const T* values, std::int64_t count) {
-  return std::get<SpecialsIn<T>>(pack_ops().specials)(values, count);
-}
-template Specials specials_in(const float*, std::int64_t);
-template Specials specials_in(const double*, std::int64_t);
-template Specials specials_in(const BFloat16Pair*, std::int64_t);
 
 }  // namespace einrel::contraction
 #endif

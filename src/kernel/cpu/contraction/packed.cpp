@@ -1,5 +1,3 @@
-#include "kernel/cpu/contraction/packed.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -7,6 +5,7 @@
 
 #include "base/error.h"
 #include "kernel/cpu/contraction/pack.h"
+#include "kernel/cpu/contraction/packed_plan.h"
 #include "kernel/cpu/contraction/store.h"
 #include "kernel/cpu/contraction/tile.h"
 #include "kernel/heed_stop.h"

@@ -83,6 +83,9 @@ std::int64_t parts(const PackedPlan& plan);
 /// How many values are added to one sum, one after another: those of a block, and then the sums of blocks.
 inline std::int64_t additions(const PackedPlan& plan) { return slots(plan) + ceil_div(plan.inner, plan.inner_block); }
 
+/// One stage of parts(plan) parts.
+PreparedKernel prepare(PackedPlan plan);
+
 /// "packed 14x32 (AVX-512)"
 std::string describe(const PackedPlan& plan);
 

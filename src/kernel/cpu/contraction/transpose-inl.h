@@ -4,14 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "kernel/cpu/contraction/partial_vector-inl.h"
-
-#if defined(EINREL_CONTRACTION_TRANSPOSE_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef EINREL_CONTRACTION_TRANSPOSE_INL_H
-#undef EINREL_CONTRACTION_TRANSPOSE_INL_H
-#else
-#define EINREL_CONTRACTION_TRANSPOSE_INL_H
-#endif
+#include "kernel/cpu/contraction/vector_ops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einrel::contraction::HWY_NAMESPACE {
@@ -199,5 +192,3 @@ void transpose_lines_of(const T* const* lines, std::int64_t width, std::int64_t 
 
 }  // namespace einrel::contraction::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
-
-#endif

@@ -1,11 +1,13 @@
-// Joins and reductions of vectors, for every instruction set. No include guard in the usual sense: Highway includes
-// this once for each of them.
+// Joins and reductions of vectors, their loads and stores, for every instruction set. No include guard in the usual
+// sense: Highway includes this once for each of them.
 
+#include <cstring>
 #include <limits>
 
 #include "hwy/highway.h"
 #include "kernel/cpu/contraction/combination.h"
 #include "machine/processor.h"
+#include "tensor/dtype.h"
 
 #if defined(EINREL_CONTRACTION_VECTOR_OPS_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef EINREL_CONTRACTION_VECTOR_OPS_INL_H
@@ -251,6 +253,82 @@ constexpr const char* instruction_set() {
   return "NEON";
 #else
   return "no vectors";
+#endif
+}
+
+// Vectors of which only the first lanes are in use.
+
+/// Loads and stores the first lanes of vectors and touches no memory behind them. The other lanes are 0.
+template <class D>
+class FirstLanes {
+ public:
+  using T = hn::TFromD<D>;
+  using V = hn::Vec<D>;
+
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  HWY_INLINE explicit FirstLanes(std::int64_t count) : mask_(hn::FirstN(D(), static_cast<std::size_t>(count))) {}
+  HWY_INLINE V load(const T* from) const { return hn::MaskedLoad(mask_, D(), from); }
+  HWY_INLINE void store(V values, T* to) const { hn::BlendedStore(values, mask_, D(), to); }
+  HWY_INLINE V select(V values, V others) const { return hn::IfThenElse(mask_, values, others); }
+
+ private:
+  hn::Mask<D> mask_;
+#else
+  HWY_INLINE explicit FirstLanes(std::int64_t count) : count_(count) {}
+  HWY_INLINE V load(const T* from) const {
+    HWY_ALIGN T lanes[hn::MaxLanes(D())] = {};
+    for (std::int64_t l = 0; l < count_; ++l) lanes[l] = from[l];
+    return hn::Load(D(), lanes);
+  }
+  HWY_INLINE void store(V values, T* to) const {
+    HWY_ALIGN T lanes[hn::MaxLanes(D())];
+    hn::Store(values, D(), lanes);
+    for (std::int64_t l = 0; l < count_; ++l) to[l] = lanes[l];
+  }
+  HWY_INLINE V select(V values, V others) const {
+    return hn::IfThenElse(hn::FirstN(D(), static_cast<std::size_t>(count_)), values, others);
+  }
+
+ private:
+  std::int64_t count_;
+#endif
+};
+
+// Vectors of elements that are stored as bf16 or f16. They lie at any address.
+
+/// One element as it is computed with.
+template <class T>
+HWY_INLINE T load_one(const T* from) {
+  return *from;
+}
+HWY_INLINE float load_one(const BFloat16* from) { return to_float(*from); }
+HWY_INLINE float load_one(const Float16* from) {
+  Float16 one;
+  std::memcpy(&one, from, sizeof one);
+  return to_float(one);
+}
+
+/// A vector of elements as they are computed with.
+template <class D, class T>
+HWY_INLINE hn::Vec<D> load_vector(D d, const T* from) {
+  return hn::LoadU(d, from);
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_vector(D d, const BFloat16* from) {
+  const hn::Rebind<std::uint16_t, D> narrow;
+  const hn::Rebind<std::uint32_t, D> bits;
+  return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(bits, hn::LoadU(narrow, &from->bits))));
+}
+template <class D>
+HWY_INLINE hn::Vec<D> load_vector(D d, const Float16* from) {
+#if HWY_TARGET == HWY_AVX3 || HWY_TARGET == HWY_AVX2
+  const hn::Rebind<hwy::float16_t, D> narrow;
+  const hn::Rebind<std::uint16_t, D> bits;
+  return hn::PromoteTo(d, hn::BitCast(narrow, hn::LoadU(bits, reinterpret_cast<const std::uint16_t*>(from))));
+#else  // what Highway does without hardware for it gives wrong infinities
+  HWY_ALIGN float lanes[hn::MaxLanes(D())];
+  for (std::size_t l = 0; l < hn::Lanes(d); ++l) lanes[l] = load_one(from + l);
+  return hn::Load(d, lanes);
 #endif
 }
 

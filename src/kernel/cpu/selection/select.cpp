@@ -1,5 +1,3 @@
-#include "kernel/cpu/selection/select.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,6 +8,7 @@
 
 #include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/streaming.h"
+#include "kernel/cpu/kernels.h"
 #include "kernel/cpu/selection/select_loops.h"
 #include "kernel/cpu/selection/select_nest.h"
 #include "kernel/heed_stop.h"

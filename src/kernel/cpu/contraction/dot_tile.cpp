@@ -1,24 +1,23 @@
-// The kernels of dot products. Highway includes this once for each instruction set.
+// The kernels of dot products.
+
+#include "kernel/cpu/contraction/dot_tile.h"
 
 #include <algorithm>
 #include <type_traits>
 
-#include "hwy/cache_control.h"
-#include "kernel/cpu/contraction/dot_tile.h"
-#include "kernel/cpu/contraction/partial_vector-inl.h"
-#include "kernel/cpu/contraction/stored_vector-inl.h"
-#include "kernel/cpu/contraction/vector_ops-inl.h"
+#include "base/error.h"
+#include "kernel/cpu/targets.h"
 #include "machine/processor.h"
 
-#if defined(EINREL_CONTRACTION_DOT_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef EINREL_CONTRACTION_DOT_TILE_INL_H
-#undef EINREL_CONTRACTION_DOT_TILE_INL_H
-#else
-#define EINREL_CONTRACTION_DOT_TILE_INL_H
-#endif
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/cpu/contraction/dot_tile.cpp"
+#include "hwy/cache_control.h"
+#include "hwy/foreach_target.h"
+#include "kernel/cpu/contraction/vector_ops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einrel::contraction::HWY_NAMESPACE {
+namespace {
 
 /// All lanes as one value, always in the same order.
 template <Reduce reduce, class T>
@@ -115,8 +114,6 @@ DotKernels<T, Stored> new_dot_kernels() {
       kernels.functions[2][2] = dot_tile<T, Stored, join, reduce, 4, 4>;
       kernels.functions[3][1] = dot_tile<T, Stored, join, reduce, 8, 2>;
     }
-  } else {
-    kernels.functions[2][0] = dot_tile<T, Stored, join, reduce, 4, 1>;
   }
   return kernels;
 }
@@ -127,37 +124,72 @@ const DotKernels<T, Stored>& dot_kernels_of() {
   return kernels;
 }
 
-template <class T, Join join>
-const DotKernels<T, T>& dot_kernels_for_reduce(Reduce reduce) {
-  switch (reduce) {
-    case Reduce::sum: return dot_kernels_of<T, T, join, Reduce::sum>();
-    case Reduce::max: return dot_kernels_of<T, T, join, Reduce::max>();
-    case Reduce::min: break;
-  }
-  return dot_kernels_of<T, T, join, Reduce::min>();
+template <class T>
+const DotKernels<T, T>& dot_kernels_for(Combination combination) {
+  const DotKernels<T, T>* found = nullptr;
+  with_combination(combination, [&]<Join join, Reduce reduce>() { found = &dot_kernels_of<T, T, join, reduce>(); });
+  invariant(found != nullptr, "a combination without kernels is refused");
+  return *found;
+}
+template <class Stored>
+const DotKernels<float, Stored>& dot_kernels_of_narrow(Combination combination) {
+  invariant(combination == Combination{}, "only products of narrow floats have kernels");
+  return dot_kernels_of<float, Stored, Join::multiply, Reduce::sum>();
 }
 
-template <class T, class Stored>
-const DotKernels<T, Stored>& dot_kernels_for(Combination combination) {
-  if constexpr (!std::is_same_v<T, Stored>) {
-    if (combination == Combination{}) return dot_kernels_of<T, Stored, Join::multiply, Reduce::sum>();
-    static const DotKernels<T, Stored> none;
-    return none;
-  } else {
-    const Reduce reduce = combination.reduce;
-    switch (combination.join) {
-      case Join::multiply: return dot_kernels_for_reduce<T, Join::multiply>(reduce);
-      case Join::add: return dot_kernels_for_reduce<T, Join::add>(reduce);
-      case Join::square_difference: return dot_kernels_for_reduce<T, Join::square_difference>(reduce);
-      case Join::absolute_difference: return dot_kernels_for_reduce<T, Join::absolute_difference>(reduce);
-      case Join::maximum: return dot_kernels_for_reduce<T, Join::maximum>(reduce);
-      case Join::minimum: break;
-    }
-    return dot_kernels_for_reduce<T, Join::minimum>(reduce);
-  }
+const DotKernels<float, float>& dot_f32(Combination combination) { return dot_kernels_for<float>(combination); }
+const DotKernels<double, double>& dot_f64(Combination combination) { return dot_kernels_for<double>(combination); }
+const DotKernels<std::int32_t, std::int32_t>& dot_i32(Combination combination) {
+  return dot_kernels_for<std::int32_t>(combination);
+}
+const DotKernels<std::int64_t, std::int64_t>& dot_i64(Combination combination) {
+  return dot_kernels_for<std::int64_t>(combination);
+}
+const DotKernels<float, BFloat16>& dot_bf16(Combination combination) {
+  return dot_kernels_of_narrow<BFloat16>(combination);
+}
+const DotKernels<float, Float16>& dot_f16(Combination combination) {
+  return dot_kernels_of_narrow<Float16>(combination);
 }
 
+}  // namespace
 }  // namespace einrel::contraction::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
+#if HWY_ONCE
+namespace einrel::contraction {
+
+HWY_EXPORT(dot_f32);
+HWY_EXPORT(dot_f64);
+HWY_EXPORT(dot_i32);
+HWY_EXPORT(dot_i64);
+HWY_EXPORT(dot_bf16);
+HWY_EXPORT(dot_f16);
+
+template <>
+const DotKernels<float, float>& dot_kernels(Combination combination) {
+  return HWY_DYNAMIC_DISPATCH(dot_f32)(combination);
+}
+template <>
+const DotKernels<double, double>& dot_kernels(Combination combination) {
+  return HWY_DYNAMIC_DISPATCH(dot_f64)(combination);
+}
+template <>
+const DotKernels<std::int32_t, std::int32_t>& dot_kernels(Combination combination) {
+  return HWY_DYNAMIC_DISPATCH(dot_i32)(combination);
+}
+template <>
+const DotKernels<std::int64_t, std::int64_t>& dot_kernels(Combination combination) {
+  return HWY_DYNAMIC_DISPATCH(dot_i64)(combination);
+}
+template <>
+const DotKernels<float, BFloat16>& dot_kernels(Combination combination) {
+  return HWY_DYNAMIC_DISPATCH(dot_bf16)(combination);
+}
+template <>
+const DotKernels<float, Float16>& dot_kernels(Combination combination) {
+  return HWY_DYNAMIC_DISPATCH(dot_f16)(combination);
+}
+
+}  // namespace einrel::contraction
 #endif

@@ -4,6 +4,20 @@
 
 namespace einrel {
 
+/// Z[...] = X[...] in another order or layout, elements as they are: transposes, chunks cut out of tensors and put
+/// together again. Exact. Works on tiles that stay in the first-level cache where what is contiguous differs.
+KernelInfo copy_kernel();
+
+/// Sums and choices of elements of one tensor over labels that are selected (einsum/selection.h), which are not looped
+/// over: gathers copy rows, scatters sort what comes together by counting and add it up in double, or exactly, in the
+/// order of its positions.
+KernelInfo select_kernel();
+
+/// Any EinSum, as a program over blocks of up to 1024 values: element-wise bodies in one pass, reductions in double
+/// (floats) or exactly (integers). Error of a sum of n floats: (1 + n * 2^-29) units in the last place of f32 beside
+/// the rounding of each term; of f64 at most n units.
+KernelInfo blocks_kernel();
+
 // Z = reduce of join(X, Y) of two operands: contractions (sums of x * y), distances (sums of (x - y)^2 or |x - y|, the
 // largest |x - y|), shortest and longest paths (min or max of x + y), and every other combination of the joins
 // x * y, x + y, (x - y)^2, |x - y|, max(x, y), min(x, y) with the reducers sum, mean, max, min. And Z = X * Y without

@@ -1,23 +1,23 @@
-// The kernels of tiles of packed operands, of rows in place and of windows. Highway includes this once for each
-// instruction set.
+// The kernels of tiles of packed operands, of rows in place and of windows.
+
+#include "kernel/cpu/contraction/tile.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 
-#include "kernel/cpu/contraction/prefetching.h"
-#include "kernel/cpu/contraction/tile.h"
-#include "kernel/cpu/contraction/vector_ops-inl.h"
+#include "base/error.h"
+#include "kernel/cpu/targets.h"
 
-#if defined(EINREL_CONTRACTION_TILE_INL_H) == defined(HWY_TARGET_TOGGLE)
-#ifdef EINREL_CONTRACTION_TILE_INL_H
-#undef EINREL_CONTRACTION_TILE_INL_H
-#else
-#define EINREL_CONTRACTION_TILE_INL_H
-#endif
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernel/cpu/contraction/tile.cpp"
+#include "hwy/foreach_target.h"
+#include "kernel/cpu/contraction/prefetching.h"
+#include "kernel/cpu/contraction/vector_ops-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace einrel::contraction::HWY_NAMESPACE {
+namespace {
 
 /// What a tile leaves in Z, of one vector.
 template <Reduce reduce, class V, class T>
@@ -146,31 +146,56 @@ const TileKernels<T>& kernels_with_care(bool careful) {
   return quick;
 }
 
-template <class T, Join join>
-const TileKernels<T>& kernels_for_reduce(Reduce reduce, bool careful) {
-  switch (reduce) {
-    case Reduce::sum: return kernels_with_care<T, join, Reduce::sum>(careful);
-    case Reduce::max: return kernels_with_care<T, join, Reduce::max>(careful);
-    case Reduce::min: break;
-  }
-  return kernels_with_care<T, join, Reduce::min>(careful);
-}
-
 template <class T>
 const TileKernels<T>& kernels_for(Combination combination, bool careful) {
-  switch (combination.join) {
-    case Join::multiply: return kernels_for_reduce<T, Join::multiply>(combination.reduce, careful);
-    case Join::add: return kernels_for_reduce<T, Join::add>(combination.reduce, careful);
-    case Join::square_difference: return kernels_for_reduce<T, Join::square_difference>(combination.reduce, careful);
-    case Join::absolute_difference:
-      return kernels_for_reduce<T, Join::absolute_difference>(combination.reduce, careful);
-    case Join::maximum: return kernels_for_reduce<T, Join::maximum>(combination.reduce, careful);
-    case Join::minimum: break;
-  }
-  return kernels_for_reduce<T, Join::minimum>(combination.reduce, careful);
+  const TileKernels<T>* found = nullptr;
+  with_combination(combination,
+                   [&]<Join join, Reduce reduce>() { found = &kernels_with_care<T, join, reduce>(careful); });
+  invariant(found != nullptr, "a combination without kernels is refused");
+  return *found;
 }
 
+const TileKernels<float>& tiles_f32(Combination combination, bool careful) {
+  return kernels_for<float>(combination, careful);
+}
+const TileKernels<double>& tiles_f64(Combination combination, bool careful) {
+  return kernels_for<double>(combination, careful);
+}
+const TileKernels<std::int32_t>& tiles_i32(Combination combination, bool careful) {
+  return kernels_for<std::int32_t>(combination, careful);
+}
+const TileKernels<std::int64_t>& tiles_i64(Combination combination, bool careful) {
+  return kernels_for<std::int64_t>(combination, careful);
+}
+
+}  // namespace
 }  // namespace einrel::contraction::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
+#if HWY_ONCE
+namespace einrel::contraction {
+
+HWY_EXPORT(tiles_f32);
+HWY_EXPORT(tiles_f64);
+HWY_EXPORT(tiles_i32);
+HWY_EXPORT(tiles_i64);
+
+template <>
+const TileKernels<float>& tile_kernels(Combination combination, bool careful) {
+  return HWY_DYNAMIC_DISPATCH(tiles_f32)(combination, careful);
+}
+template <>
+const TileKernels<double>& tile_kernels(Combination combination, bool careful) {
+  return HWY_DYNAMIC_DISPATCH(tiles_f64)(combination, careful);
+}
+template <>
+const TileKernels<std::int32_t>& tile_kernels(Combination combination, bool careful) {
+  return HWY_DYNAMIC_DISPATCH(tiles_i32)(combination, careful);
+}
+template <>
+const TileKernels<std::int64_t>& tile_kernels(Combination combination, bool careful) {
+  return HWY_DYNAMIC_DISPATCH(tiles_i64)(combination, careful);
+}
+
+}  // namespace einrel::contraction
 #endif
