@@ -20,7 +20,7 @@ _take_mpi_of_the_job()
 
 from . import _native
 from ._array import Array, asarray
-from ._compute import bytes_of, calibrate, compute, jit, planners
+from ._compute import bytes_of, calibrate, compute, planners
 from ._creation import (
     arange,
     empty,
@@ -40,6 +40,7 @@ from ._creation import (
     zeros,
     zeros_like,
 )
+from ._derivatives import hessian, jacobian, jvp, vjp
 from ._division import floor_divide, remainder
 from ._dtypes import bfloat16, complex64, complex128, float16, float32, float64, int32, int64
 from ._dtypes import bool_ as bool
@@ -72,6 +73,7 @@ from ._functions import (
 from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, result_type
 from ._einsum import einsum
+from ._jit import jit
 from ._linalg import diagonal, matmul, outer, tensordot, trace, vecdot
 from ._native import Bug, Epoch, ProgramError, RunError, RunReport, State, TensorInfo, TrainResult
 from ._program import Program, Results, load_program, program, program_of
@@ -119,6 +121,7 @@ from ._shapes import (
     unstack,
 )
 from ._transform import grad, value_and_grad
+from ._vmap import vmap
 from . import _indexing, _numpy, linalg
 
 __version__ = "0.1.0"
@@ -292,6 +295,7 @@ __all__ = [
     "grad",
     "greater",
     "greater_equal",
+    "hessian",
     "hypot",
     "iinfo",
     "imag",
@@ -303,7 +307,9 @@ __all__ = [
     "isin",
     "isinf",
     "isnan",
+    "jacobian",
     "jit",
+    "jvp",
     "layer_norm",
     "less",
     "less_equal",
@@ -399,6 +405,8 @@ __all__ = [
     "value_and_grad",
     "var",
     "vecdot",
+    "vjp",
+    "vmap",
     "where",
     "zeros",
     "zeros_like",

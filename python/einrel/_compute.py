@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
 import re
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from . import _native
-from ._array import Array, identity, node_of
-from ._formula import apply
-from ._lines import line_of_user
-from ._native import ExplainOptions, Node, RunOptions, State, Traced
+from ._array import Array, node_of
+from ._native import ExplainOptions, RunOptions, State
 from ._native import compute as compute_nodes
-from ._numbers import Course, is_number, is_whole
 
 Memory = int | str | None
 Part = TypeVar("Part")
@@ -197,138 +191,3 @@ def calibrate(*, threads: int | None = None, database: str | None = None) -> str
     if _native.ranks() > 1:
         raise _native.ProgramError("a database is measured by one process; start it without mpirun")
     return _native.calibrate_database(text_of("database", database, "sqlite:FILE"))
-
-
-_transformation: Final = threading.local()
-
-
-@contextlib.contextmanager
-def within_transformation() -> Iterator[None]:
-    """Meanwhile jitted functions are parts of the function that is traced or differentiated."""
-    depth = getattr(_transformation, "depth", 0)
-    _transformation.depth = depth + 1
-    try:
-        yield
-    finally:
-        _transformation.depth = depth
-
-
-def flatten(value: Any, leaves: list[Any]) -> Any:
-    """The form of nested lists, tuples and dicts; their arrays and numbers are appended to `leaves`."""
-    if isinstance(value, dict):
-        return ("dict", tuple((key, flatten(value[key], leaves)) for key in value))
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return (type(value), tuple(flatten(item, leaves) for item in value))
-    if isinstance(value, (list, tuple)):
-        return (type(value).__name__, tuple(flatten(item, leaves) for item in value))
-    if isinstance(value, (str, bytes, bool, type(None))) or (isinstance(value, int) and not is_whole(value)):
-        return ("constant", value)
-    leaves.append(value if is_number(value) else Array(node_of(value)))
-    return ("number" if is_number(value) else "array", None)
-
-
-def unflatten(form: Any, leaves: list[Any]) -> Any:
-    """What has this form, of these arrays and numbers, which it takes away."""
-    kind, parts = form
-    if kind in ("array", "number"):
-        return leaves.pop(0)
-    if kind == "constant":
-        return parts
-    if kind == "dict":
-        return {key: unflatten(part, leaves) for key, part in parts}
-    items = [unflatten(part, leaves) for part in parts]
-    if isinstance(kind, type):
-        return kind(*items)
-    return items if kind == "list" else tuple(items)
-
-
-_MOST_TRACED: Final = 128  # forms of arguments that a function keeps
-
-
-class Jitted:
-    """A function of arrays that runs as one program; made by `jit`."""
-
-    def __init__(self, function: Callable[..., Any], options: Mapping[str, Any]) -> None:
-        functools.update_wrapper(self, function)
-        self._function = function
-        self._options = run_options(**options)
-        self._traced: dict[Any, tuple[Traced, Any, Course]] = {}
-
-    def _trace(self, form: Any, leaves: list[Any]) -> tuple[Traced, Any, Course]:
-        nodes = [node_of(leaf) for leaf in leaves]
-        key = (form, *[node.type for node in nodes])
-        if key in self._traced:
-            self._traced[key] = self._traced.pop(key)  # the last one that was used
-        else:
-            if len(self._traced) == _MOST_TRACED:
-                del self._traced[next(iter(self._traced))]
-            arguments = [Node.argument(node.type) for node in nodes]
-            course = Course()
-            made_of = [
-                course.argument(argument) if is_number(leaf) else Array(argument)
-                for leaf, argument in zip(leaves, arguments)
-            ]
-            with within_transformation():
-                results, result_form = self._results(form, made_of)
-            made = [_identity(result)._node for result in results]
-            self._traced[key] = Traced(made, arguments), result_form, course
-        return self._traced[key]
-
-    def _results(self, form: Any, leaves: list[Any]) -> tuple[list[Array], Any]:
-        """What the function itself gives, and its form."""
-        positional, named = unflatten(form, leaves)
-        results: list[Any] = []
-        result_form = flatten(self._function(*positional, **named), results)
-        if not results:
-            raise ValueError(f"{self._function} gives no array")
-        return [Array(node_of(result)) for result in results], result_form
-
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
-        leaves: list[Any] = []
-        form = flatten((arguments, named), leaves)
-        if getattr(_transformation, "depth", 0) > 0:
-            results, result_form = self._results(form, leaves)
-            return unflatten(result_form, results)
-        traced, result_form, course = self._trace(form, leaves)
-        course.check([leaf for leaf in leaves if is_number(leaf)])
-        nodes = [node_of(leaf) for leaf in leaves]
-        if not all(node.is_leaf for node in nodes):
-            compute_nodes(nodes, self._options)
-        where = f"given by {self!r} in {line_of_user()}"
-        return unflatten(result_form, [Array(node) for node in traced(nodes, self._options, where)])
-
-    def __reduce__(self) -> str:
-        return str(self._function.__qualname__)
-
-    def __repr__(self) -> str:
-        return f"einrel.jit({self._function!r})"
-
-    def explain(self, *arguments: Any, **named: Any) -> str:
-        """How it is computed for arguments like these, as text."""
-        leaves: list[Any] = []
-        form = flatten((arguments, named), leaves)
-        return self._trace(form, leaves)[0].explain(ExplainOptions())
-
-
-def _identity(array: Array) -> Array:
-    """An array that a program can give, also where it is one of its inputs."""
-    node = array._node
-    return Array(apply(identity(node.type), node)) if node.is_leaf else array
-
-
-def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
-    """A function that is traced once for arguments of some types and shapes, and then runs as one program.
-
-    Arguments and results are arrays, in nested lists, tuples and dicts if need be; strings, bools and None are part of
-    the program. Options are those of `compute`. In a function that is traced or differentiated, it is a part of that.
-
-    >>> import numpy as np
-    >>> @jit
-    ... def distance(x, y):
-    ...     return ((x - y) ** 2).sum() ** 0.5
-    >>> float(distance(np.zeros(2), np.array([3.0, 4.0])))
-    5.0
-    """
-    if function is None:
-        return functools.partial(jit, **options)
-    return Jitted(function, options)

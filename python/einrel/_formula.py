@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from typing import Any, Final, TypeVar
 
 from . import _native
 from ._native import Node, Type
@@ -291,6 +293,46 @@ def permuted_view(type: Type, order: Sequence[int]) -> Definition:
     return Definition.view(type, [[d] for d in order], from_, list(type.shape))
 
 
+@dataclass(frozen=True)
+class Made:
+    """A node, or several, that a function which is recorded made of others."""
+
+    by: Any  # a definition, or a function that makes the same of other nodes
+    operands: tuple[Node, ...]
+    results: tuple[Node, ...]
+
+
+_records: Final = threading.local()
+
+
+@contextlib.contextmanager
+def recorded(nodes: list[Made] | None) -> Iterator[None]:
+    """Meanwhile all nodes that are made are appended, also to the records around this one; with None, to none."""
+    before: tuple[list[Made], ...] = getattr(_records, "lists", ())
+    _records.lists = () if nodes is None else (*before, nodes)
+    try:
+        yield
+    finally:
+        _records.lists = before
+
+
+def record(by: Any, operands: Sequence[Node], results: Sequence[Node]) -> None:
+    """Nodes were made."""
+    for made in getattr(_records, "lists", ()):
+        made.append(Made(by, tuple(operands), tuple(results)))
+
+
 def apply(definition: Definition, *operands: Node) -> Node:
     """The node that computes it of these."""
-    return Node.of(definition.native, operands)
+    node = Node.of(definition.native, operands)
+    record(definition, operands, (node,))
+    return node
+
+
+def replayed(made: Sequence[Made], images: dict[Node, Node]) -> None:
+    """Makes the same of other nodes, which are added to the images."""
+    for one in made:
+        if not images.keys().isdisjoint(one.operands):
+            operands = [images.get(node, node) for node in one.operands]
+            is_definition = isinstance(one.by, Definition)
+            images.update(zip(one.results, [apply(one.by, *operands)] if is_definition else one.by(*operands)))

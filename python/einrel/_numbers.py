@@ -149,6 +149,12 @@ class TracedNumber(Array):
         self.course = course
         self.position = position
 
+    def __index__(self) -> int:
+        raise TypeError(
+            "a number that decides a shape or a slice is an argument of a function that is traced, whose value is not "
+            "known yet: er.jit(..., static_argnums=...) or static_argnames= makes it part of the program"
+        )
+
     __add__ = _operator("add", operator.add)
     __radd__ = _operator("add", operator.add, True)
     __sub__ = _operator("subtract", operator.sub)

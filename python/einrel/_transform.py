@@ -12,11 +12,12 @@ import numpy as np
 
 from . import _native
 from ._array import Array, asarray, identity, node_of
-from ._compute import flatten, unflatten, within_transformation
 from ._dtypes import BY_NAME, is_floating
-from ._formula import Definition, apply, kept
+from ._formula import Definition, apply, kept, record, recorded
+from ._jit import within_transformation
 from ._native import Node, Type, check, gradient_graph
 from ._numbers import Course, TracedNumber, is_number
+from ._trees import flatten, leaf_of, unflatten
 
 
 @kept
@@ -42,8 +43,34 @@ def _flows(of: Node, by: Node) -> bool:
     return True
 
 
-def _slopes(of: Node, by: Sequence[Node], *, may_be_zero: bool) -> list[Node]:
+class Slopes:
+    """Gradients of the first node by all others, as a function of them."""
+
+    def __init__(self, may_be_zero: bool) -> None:
+        self.may_be_zero = may_be_zero
+
+    def __call__(self, of: Node, *by: Node) -> list[Node]:
+        with recorded(None):  # of what it makes on the way, nothing else is made
+            found = _found_slopes(of, by, self.may_be_zero)
+        record(self, (of, *by), found)
+        return found
+
+
+class Apart:
+    """The same elements, for which no other array is taken."""
+
+    def __call__(self, node: Node) -> list[Node]:
+        apart = Node.apart(node, identity(node.type).native)
+        record(self, (node,), (apart,))
+        return [apart]
+
+
+def slopes_of(of: Node, by: Sequence[Node], *, may_be_zero: bool = True) -> list[Node]:
     """How `of` changes with each of these, which are different."""
+    return Slopes(may_be_zero)(of, *by)
+
+
+def _found_slopes(of: Node, by: Sequence[Node], may_be_zero: bool) -> list[Node]:
     (copy,), copies, are_reached, left = gradient_graph([of], by)
     for node, where in left:
         if node is copy or _flows(copy, node):
@@ -108,23 +135,23 @@ def grad(of: Any, wrt: Any = 0, has_aux: bool = False, *, argnums: Any = None) -
         transformed = value_and_grad(of, wrt if argnums is None else argnums, has_aux)
 
         @functools.wraps(of)
-        def slopes_of(*arguments: Any, **named: Any) -> Any:
+        def gradient(*arguments: Any, **named: Any) -> Any:
             value, slopes = transformed(*arguments, **named)
             return (slopes, value[1]) if has_aux else slopes
 
-        return slopes_of
+        return gradient
     if isinstance(wrt, Array):
         return grad(of, [wrt])[0]
     for array in (of, *wrt):
         if not isinstance(array, Array):
             raise TypeError(f"a gradient of an einrel.Array by others, not by {type(array).__name__}")
     once = list(dict.fromkeys(array._node for array in wrt))
-    slopes = dict(zip(once, _slopes(of._node, once, may_be_zero=False))) if once else {}
+    slopes = dict(zip(once, slopes_of(of._node, once, may_be_zero=False))) if once else {}
     return [Array(slopes[array._node]) for array in wrt]
 
 
 @contextlib.contextmanager
-def _differentiating() -> Iterator[None]:
+def differentiating() -> Iterator[None]:
     """Meanwhile whatever is computed keeps how it was made."""
     _native.keep_histories(True)
     try:
@@ -149,26 +176,29 @@ def _number_of(function: Callable[..., Any], value: Any) -> Array:
     return value
 
 
-def _argument(function: Callable[..., Any], given: Any) -> Array:
+def argument_of(function: Callable[..., Any], given: Any) -> Array:
     """An argument by which a function is differentiated: the same elements, but no other array is taken for it."""
     node = node_of(given)
     dtype = BY_NAME[node.type.dtype]
     if not is_floating(dtype):
         raise TypeError(f"a gradient of {function} by an argument of type {dtype}: give floating point")
-    apart = Node.apart(node, identity(node.type).native)
+    (apart,) = Apart()(node)
     if isinstance(given, TracedNumber):
         return given.course.made(apart, operator.pos, given)
     return Course().argument(apart) if is_number(given) else Array(apart)
 
 
-def _own(value: Any) -> Any:
-    """The same, but copies of NumPy's arrays: results that are not computed yet do not see what is written there."""
-    if isinstance(value, dict):
-        return {key: _own(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        items = [_own(item) for item in value]
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
-    return asarray(asarray(value), copy=True) if isinstance(value, np.ndarray) else value
+def own_of(value: Any) -> Any:
+    """A leaf, but a copy of NumPy's arrays: results that are not computed yet do not see what is written there."""
+    return asarray(asarray(value), copy=True) if isinstance(value, np.ndarray) else leaf_of(value)
+
+
+def chosen(argnums: int | Sequence[int], count: int) -> list[int]:
+    """The positions of arguments that are differentiated by."""
+    positions = [argnums] if isinstance(argnums, (int, np.integer)) else list(argnums)
+    if any(not -count <= position < count for position in positions):
+        raise TypeError(f"a gradient by arguments {argnums} of {count} that were given by position")
+    return [int(position) % count for position in positions]
 
 
 def value_and_grad(
@@ -185,26 +215,24 @@ def value_and_grad(
     """
     if not callable(function):
         raise TypeError(f"a gradient of a function, not of a {type(function).__name__}")
-    positions = [argnums] if isinstance(argnums, (int, np.integer)) else list(argnums)
 
     @functools.wraps(function)
     def value_and_slopes(*arguments: Any, **named: Any) -> Any:
         given = list(arguments)
-        if any(not -len(given) <= position < len(given) for position in positions):
-            raise TypeError(f"a gradient by arguments {argnums} of {len(given)} that were given by position")
+        positions = chosen(argnums, len(given))
         forms: list[Any] = []
         apart: list[Array] = []
-        with _differentiating():
+        with differentiating():
             for position in positions:
                 leaves: list[Any] = []
-                form = flatten(_own(arguments[position]), leaves)
-                traced = [_argument(function, leaf) for leaf in leaves]
+                form = flatten(arguments[position], leaves, own_of)
+                traced = [argument_of(function, leaf) for leaf in leaves]
                 forms.append((form, len(traced)))
                 apart += traced
                 given[position] = unflatten(form, list(traced))
             result = function(*given, **named)
             value = _number_of(function, result[0] if has_aux else result)
-            slopes = [Array(node) for node in _slopes(value._node, [x._node for x in apart], may_be_zero=True)]
+            slopes = [Array(node) for node in slopes_of(value._node, [x._node for x in apart])]
         parts = []
         for form, count in forms:
             parts.append(unflatten(form, slopes[:count]))

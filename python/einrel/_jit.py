@@ -1,0 +1,247 @@
+"""Functions that are traced, and then run as one program."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from . import _native
+from ._array import Array, identity, node_of
+from ._compute import explain_options, run_options
+from ._formula import apply
+from ._lines import line_of_user
+from ._native import ExplainOptions, Node, Traced
+from ._native import compute as compute_nodes
+from ._numbers import Course, is_number
+from ._trees import constant, flatten, unflatten
+
+_transformation: Final = threading.local()
+
+
+@contextlib.contextmanager
+def within_transformation() -> Iterator[None]:
+    """Meanwhile jitted functions are parts of the function that is traced or differentiated."""
+    depth = getattr(_transformation, "depth", 0)
+    _transformation.depth = depth + 1
+    try:
+        yield
+    finally:
+        _transformation.depth = depth
+
+
+def is_within_transformation() -> bool:
+    """Whether a function is being traced or differentiated."""
+    return getattr(_transformation, "depth", 0) > 0
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # of C, without one
+        return []
+
+
+class _Static:
+    """Which arguments are part of the program: by position and by name, each of which says the other, too."""
+
+    def __init__(self, function: Callable[..., Any], positions: Any, names: Any) -> None:
+        by_place = [positions] if isinstance(positions, (int, np.integer)) else list(positions or ())
+        by_name = [names] if isinstance(names, str) else list(names or ())
+        given = [p for p in _parameters(function) if p.kind is not p.KEYWORD_ONLY]
+        plain = [p.name for p in given if p.kind is p.POSITIONAL_OR_KEYWORD]
+        known = {p.name for p in _parameters(function)}
+        for name in by_name:
+            if known and name not in known and not any(p.kind is p.VAR_KEYWORD for p in _parameters(function)):
+                raise ValueError(f"static_argnames={name!r}: {function} has no such argument")
+        places = [place + len(given) if place < 0 else int(place) for place in by_place]
+        self._names = set(by_name) | {given[i].name for i in places if i < len(given) and given[i].name in plain}
+        self._places = set(places) | {i for i, one in enumerate(given) if one.name in by_name}
+
+    def form(self, arguments: Sequence[Any], named: Mapping[str, Any], leaves: list[Any]) -> Any:
+        """The form of a call, whose leaves are appended."""
+        if not self._places and not self._names:
+            return flatten((arguments, dict(named)), leaves)
+        parts = tuple(constant(x) if i in self._places else flatten(x, leaves) for i, x in enumerate(arguments))
+        by_name = tuple((name, constant(x) if name in self._names else flatten(x, leaves)) for name, x in named.items())
+        return ("tuple", (("tuple", parts), ("dict", by_name)))
+
+
+_MOST_TRACED: Final = 128  # forms of arguments that a function keeps
+
+
+class _Call:
+    """What a function gave when it was traced."""
+
+    def __init__(self, made: list[Node], arguments: list[Node], form: Any, course: Course) -> None:
+        self.traced = Traced(made, arguments)
+        self.made = made
+        self.form = form
+        self.course = course
+
+
+class Jitted:
+    """A function of arrays that runs as one program; made by `jit`."""
+
+    def __init__(
+        self, function: Callable[..., Any], static_argnums: Any, static_argnames: Any, options: Mapping[str, Any]
+    ) -> None:
+        if not callable(function):
+            raise TypeError(f"a function to trace, not a {type(function).__name__}")
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._options = run_options(**options)
+        self._static = _Static(function, static_argnums, static_argnames)
+        self._traced: dict[Any, _Call] = {}
+
+    def _trace(self, form: Any, leaves: list[Any]) -> _Call:
+        nodes = [node_of(leaf) for leaf in leaves]
+        key = (form, *[node.type for node in nodes])
+        if key in self._traced:
+            self._traced[key] = self._traced.pop(key)  # the last one that was used
+        else:
+            if len(self._traced) == _MOST_TRACED:
+                del self._traced[next(iter(self._traced))]
+            arguments = [Node.argument(node.type) for node in nodes]
+            course = Course()
+            made_of = [
+                course.argument(argument) if is_number(leaf) else Array(argument)
+                for leaf, argument in zip(leaves, arguments)
+            ]
+            with within_transformation():
+                results, result_form = self._results(form, made_of)
+            made = [_identity(result)._node for result in results]
+            self._traced[key] = _Call(made, arguments, result_form, course)
+        return self._traced[key]
+
+    def _results(self, form: Any, leaves: list[Any]) -> tuple[list[Array], Any]:
+        """What the function itself gives, and its form."""
+        positional, named = unflatten(form, leaves)
+        results: list[Any] = []
+        result_form = flatten(self._function(*positional, **named), results)
+        if not results:
+            raise ValueError(f"{self._function} gives no array")
+        self._check_unchanged(form, leaves, (positional, named))
+        return [Array(node_of(result)) for result in results], result_form
+
+    def _check_unchanged(self, form: Any, leaves: list[Any], arguments: Any) -> None:
+        """Raises where it has set attributes of an object among its arguments, which is a copy of the caller's."""
+        for one, form_before in zip(arguments[0], form[1][0][1]):
+            if form_before[0] != "object":
+                continue
+            after: list[Any] = []
+            is_same = flatten(one, after, lambda leaf: leaf) == form_before
+            if not is_same or not all(any(leaf is known for known in leaves) for leaf in after):
+                raise TypeError(
+                    f"{self._function} sets attributes of a {type(one).__name__}, which a function that is traced does "
+                    "only once: give what is new as a result, and set it outside"
+                )
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        leaves: list[Any] = []
+        form = self._static.form(arguments, named, leaves)
+        if is_within_transformation():
+            results, result_form = self._results(form, leaves)
+            return unflatten(result_form, results)
+        call = self._trace(form, leaves)
+        call.course.check([leaf for leaf in leaves if is_number(leaf)])
+        nodes = [node_of(leaf) for leaf in leaves]
+        if not all(node.is_leaf for node in nodes):
+            compute_nodes(nodes, self._options)
+        where = f"given by {self!r} in {line_of_user()}"
+        return unflatten(call.form, [Array(node) for node in call.traced(nodes, self._options, where)])
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else _Method(self, instance)
+
+    def __reduce__(self) -> str:
+        return str(self._function.__qualname__)
+
+    def __repr__(self) -> str:
+        return f"einrel.jit({self._function!r})"
+
+    def _made(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Node], ExplainOptions]:
+        """What it gives of arguments like these, and the options among them."""
+        taken = {parameter.name for parameter in _parameters(self._function)}
+        options = {name: value for name, value in named.items() if name in _EXPLAIN_OPTIONS and name not in taken}
+        leaves: list[Any] = []
+        own = {name: value for name, value in named.items() if name not in options}
+        return self._trace(self._static.form(arguments, own, leaves), leaves).made, explain_options(**options)
+
+    def explain(self, *arguments: Any, **named: Any) -> str:
+        """How it is computed for arguments like these, as text; options as of `Array.explain`."""
+        return _native.explain(*self._made(arguments, named))
+
+    def plan(self, *arguments: Any, **named: Any) -> str:
+        """The plan for arguments like these as JSON, which `jit(plan=...)` takes; options as of `Array.plan`."""
+        return _native.plan(*self._made(arguments, named))
+
+    def html(self, *arguments: Any, **named: Any) -> str:
+        """The plan as a page for a browser; options as of `Array.html`."""
+        return _native.html(*self._made(arguments, named))
+
+
+_EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory")
+
+
+class _Method:
+    """A jitted method of an object, whose attributes are arguments."""
+
+    def __init__(self, jitted: Jitted, instance: Any) -> None:
+        self.__wrapped__ = jitted
+        self.__self__ = instance
+        self.__name__ = jitted.__name__  # type: ignore[attr-defined]
+        self.__doc__ = jitted.__doc__
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self.__wrapped__(self.__self__, *arguments, **named)
+
+    def explain(self, *arguments: Any, **named: Any) -> str:
+        """See `Jitted.explain`."""
+        return self.__wrapped__.explain(self.__self__, *arguments, **named)
+
+    def plan(self, *arguments: Any, **named: Any) -> str:
+        """See `Jitted.plan`."""
+        return self.__wrapped__.plan(self.__self__, *arguments, **named)
+
+    def html(self, *arguments: Any, **named: Any) -> str:
+        """See `Jitted.html`."""
+        return self.__wrapped__.html(self.__self__, *arguments, **named)
+
+
+def _identity(array: Array) -> Array:
+    """An array that a program can give, also where it is one of its inputs."""
+    node = array._node
+    return Array(apply(identity(node.type), node)) if node.is_leaf else array
+
+
+def jit(
+    function: Callable[..., Any] | None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    **options: Any,
+) -> Any:
+    """A function that is traced once for arguments of some types and shapes, and then runs as one program.
+
+    Arguments and results are arrays and numbers, in nested lists, tuples, dicts and objects if need be; of a method,
+    the attributes of its object are arguments. Strings, bools, None and whatever else has a hash and no elements are
+    part of the program, and so is an argument that `static_argnums` or `static_argnames` name: for another one of these
+    it is traced again. Other options are those of `compute`. In a function that is traced or differentiated, it is a
+    part of that.
+
+    >>> import numpy as np
+    >>> @jit
+    ... def distance(x, y):
+    ...     return ((x - y) ** 2).sum() ** 0.5
+    >>> float(distance(np.zeros(2), np.array([3.0, 4.0])))
+    5.0
+    """
+    if function is None:
+        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, **options)
+    return Jitted(function, static_argnums, static_argnames, options)

@@ -1,0 +1,168 @@
+"""Arrays in containers: the form of these, and what has it of other arrays."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import types
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from ._array import Array, node_of
+from ._numbers import is_number, is_whole
+
+_CONSTANTS: Final = (str, bytes, bool, np.bool_, type(None), type, enum.Enum, np.dtype, types.ModuleType)
+
+
+def leaf_of(value: Any) -> Any:
+    """An array of ours, or a number of Python's."""
+    return value if is_number(value) else Array(node_of(value))
+
+
+def _has_elements(value: Any) -> bool:
+    known = (Array, np.ndarray, np.generic, memoryview)
+    return isinstance(value, known) or is_number(value) or hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether it is a part of a program that is traced, not one of its arguments."""
+    if isinstance(value, _CONSTANTS) or (callable(value) and not _has_attributes(value)):
+        return True
+    return isinstance(value, int) and not is_whole(value)
+
+
+def _has_attributes(value: Any) -> bool:
+    """Whether it is an object of a class of the user's, which is what its attributes are."""
+    kind = type(value)
+    is_plain = getattr(kind, "__new__", None) is object.__new__ and kind.__module__.partition(".")[0] not in (
+        "builtins",
+        "einrel",
+    )
+    return dataclasses.is_dataclass(value) or (is_plain and hasattr(value, "__dict__"))
+
+
+def _attributes(value: Any) -> dict[str, Any]:
+    own = getattr(value, "__dict__", None)
+    return dict(own) if own is not None else {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+
+
+def constant(value: Any) -> Any:
+    """The form of a value that is part of a program. Throws TypeError where it has no hash."""
+    try:
+        hash(value)
+    except TypeError:
+        raise TypeError(
+            f"a {type(value).__name__} as a part of a program that is traced: it has no hash, by which the program "
+            "would be found again; give arrays, numbers, and containers of them, or what does not change"
+        ) from None
+    return ("constant", (type(value), value))
+
+
+class _Flattening:
+    """A walk through containers."""
+
+    def __init__(self, leaf: Callable[[Any], Any]) -> None:
+        self.leaves: list[Any] = []
+        self._leaf = leaf
+        self._within: set[int] = set()
+
+    def form(self, value: Any, is_attribute: bool = False) -> Any:
+        """The form of a value, whose leaves are appended."""
+        if is_attribute and isinstance(value, int) and not isinstance(value, bool):
+            return constant(value)
+        if isinstance(value, (dict, list, tuple)):
+            return self._of_items(value, is_attribute)
+        if _is_constant(value):
+            return constant(value)
+        if _has_elements(value):
+            self.leaves.append(self._leaf(value))
+            return ("number" if is_number(value) else "array", None)
+        return self._of_attributes(value) if _has_attributes(value) else constant(value)
+
+    def _of_items(self, value: Any, is_attribute: bool) -> Any:
+        if isinstance(value, dict):
+            return ("dict", tuple((key, self.form(item, is_attribute)) for key, item in value.items()))
+        items = tuple(self.form(item, is_attribute) for item in value)
+        return (type(value) if hasattr(value, "_fields") else "list" if isinstance(value, list) else "tuple", items)
+
+    def _of_attributes(self, value: Any) -> Any:
+        if id(value) in self._within:
+            raise TypeError(f"a {type(value).__name__} that holds itself has no form: give its arrays")
+        self._within.add(id(value))
+        parts = tuple((name, self.form(part, True)) for name, part in _attributes(value).items())
+        self._within.discard(id(value))
+        return ("object", (type(value), parts))
+
+
+def flatten(value: Any, leaves: list[Any], leaf: Callable[[Any], Any] = leaf_of) -> Any:
+    """The form of nested lists, tuples, dicts and objects; their arrays and numbers are appended to `leaves`.
+
+    Objects are those of dataclasses and other classes of Python's: what their attributes are. Whole numbers among these
+    are part of the form, as strings, None and whatever has a hash and no elements.
+    """
+    walk = _Flattening(leaf)
+    form = walk.form(value)
+    leaves += walk.leaves
+    return form
+
+
+def unflatten(form: Any, leaves: Sequence[Any]) -> Any:
+    """What has this form, of these arrays and numbers."""
+    return _built(form, iter(leaves))
+
+
+def _built(form: Any, leaves: Iterator[Any]) -> Any:
+    kind, parts = form
+    if kind in ("array", "number"):
+        return next(leaves)
+    if kind == "constant":
+        return parts[1]
+    if kind == "dict":
+        return {key: _built(part, leaves) for key, part in parts}
+    if kind == "object":
+        made = object.__new__(parts[0])
+        for name, part in parts[1]:
+            object.__setattr__(made, name, _built(part, leaves))
+        return made
+    items = [_built(part, leaves) for part in parts]
+    if isinstance(kind, type):
+        return kind(*items)
+    return items if kind == "list" else tuple(items)
+
+
+def places(form: Any, before: str = "") -> Iterator[str]:
+    """Where the leaves of a form stand, as Python would write it after a name: "['layers'][0].bias"."""
+    kind, parts = form
+    if kind in ("array", "number"):
+        yield before
+    elif kind == "dict":
+        for key, part in parts:
+            yield from places(part, f"{before}[{key!r}]")
+    elif kind == "object":
+        for name, part in parts[1]:
+            yield from places(part, f"{before}.{name}")
+    elif kind != "constant":
+        names = getattr(kind, "_fields", None)
+        for i, part in enumerate(parts):
+            yield from places(part, f"{before}.{names[i]}" if names else f"{before}[{i}]")
+
+
+def mapped(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """The tree with what a function makes of each leaf, and of the leaves at its place in the others.
+
+    Raises ValueError where another one has leaves elsewhere.
+    """
+    leaves: list[Any] = []
+    form = flatten(tree, leaves)
+    own = list(places(form))
+    columns = [leaves]
+    for other in others:
+        found: list[Any] = []
+        by_place = dict(zip(list(places(flatten(other, found))), found))
+        for place in dict.fromkeys([*own, *by_place]):
+            if place not in by_place or place not in own:
+                raise ValueError(f"two trees of different forms: only one of them has an array at {place or 'the top'}")
+        columns.append([by_place[place] for place in own])
+    return unflatten(form, [function(*row) for row in zip(*columns)])

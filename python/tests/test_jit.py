@@ -1,0 +1,190 @@
+"""Functions that are traced: what their arguments may be, and what belongs to the program."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import enum
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import einrel as er
+
+W = np.array([[0.5, -1.0], [2.0, 0.25], [1.0, 1.5]])
+X = np.array([[1.0, 2.0, 3.0], [-1.0, 0.5, 0.0]])
+
+
+class Counted:
+    """A function that counts how often it is traced."""
+
+    def __init__(self, function: Any) -> None:
+        self.function = function
+        self.count = 0
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        self.count += 1
+        return self.function(*arguments, **named)
+
+
+class Model:
+    def __init__(self) -> None:
+        self.w = er.asarray(W)
+        self.scale = 2.0
+        self.heads = 2
+
+    @er.jit
+    def __call__(self, x: Any) -> Any:
+        return er.reshape(x @ self.w, (self.heads, -1)) * self.scale
+
+    @er.jit(static_argnums=2)
+    def head(self, x: Any, count: int, *, sign: float = 1.0) -> Any:
+        return (x @ self.w)[:count] * sign
+
+    @er.jit
+    def forgets(self, x: Any) -> Any:
+        self.w = self.w + 1
+        return x @ self.w
+
+
+def test_a_method_reads_its_object_as_it_is() -> None:
+    model = Model()
+    np.testing.assert_allclose(model(X), X @ W * 2)
+    model.w = model.w + 1  # type: ignore[assignment]
+    model.scale = 3.0
+    np.testing.assert_allclose(model(X), X @ (W + 1) * 3)
+    model.heads = 1
+    assert model(X).shape == (1, 4)
+    np.testing.assert_allclose(model.head(X, 1, sign=-1.0), -(X @ (W + 1))[:1])
+    assert "x1" in model.head.explain(X, 1)
+
+
+def test_a_method_that_changes_its_object_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"forgets.* sets attributes of a Model"):
+        Model().forgets(X)
+
+
+def test_an_object_is_its_own_attributes_not_itself() -> None:
+    function = Counted(lambda model, x: x @ model.w)
+    traced = er.jit(function)
+    for k in range(3):
+        model = Model()
+        model.w = er.asarray(W * k)
+        np.testing.assert_allclose(traced(model, X), X @ W * k)
+    assert function.count == 1
+
+
+@dataclasses.dataclass
+class Layer:
+    w: Any
+    b: Any
+    activation: Any = er.tanh
+    width: int = 2
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Point:
+    x: Any
+    y: Any
+
+
+Pair = collections.namedtuple("Pair", "first second")
+
+
+def test_arguments_and_results_in_containers() -> None:
+    def swap(layers: Any) -> Any:
+        layer = layers["all"][0]
+        out = layer.activation(layers["x"] @ layer.w + layer.b)
+        return Pair(Point(out, layer.width), [{"layers": layers["all"]}, "name", None])
+
+    given = {"all": [Layer(W, 0.5)], "x": X}
+    plain, traced = swap(given), er.jit(swap)(given)
+    assert isinstance(traced, Pair) and isinstance(traced.first, Point)
+    np.testing.assert_allclose(traced.first.x, np.tanh(X @ W + 0.5))
+    assert traced.first.y == 2 and traced.second[1:] == ["name", None]
+    layer = traced.second[0]["layers"][0]
+    assert isinstance(layer, Layer) and layer.activation is er.tanh
+    np.testing.assert_allclose(layer.w, plain.second[0]["layers"][0].w)
+
+
+def test_gradients_by_objects_have_their_form() -> None:
+    def loss(layer: Layer) -> er.Array:
+        return er.sum(layer.activation(X @ layer.w + layer.b))
+
+    slopes = er.grad(loss)(Layer(W, np.zeros(2)))
+    assert isinstance(slopes, Layer) and slopes.activation is er.tanh and slopes.width == 2
+    np.testing.assert_allclose(slopes.b, (1 - np.tanh(X @ W) ** 2).sum(0))
+    jitted = er.jit(er.grad(loss))(Layer(W, np.zeros(2)))
+    np.testing.assert_allclose(jitted.w, slopes.w)
+
+
+class Mode(enum.Enum):
+    SUM = 1
+    MEAN = 2
+
+
+@pytest.mark.parametrize(
+    "constants",
+    [(Mode.SUM, Mode.MEAN), (er.sum, er.mean), (np.bool_(True), np.bool_(False)), ("a", "b"), (np.float32, np.float64)],
+)
+def test_what_has_a_hash_and_no_elements_is_part_of_the_program(constants: tuple[Any, Any]) -> None:
+    function = Counted(lambda x, which: x + 1 if which is constants[0] else x - 1)
+    traced = er.jit(function)
+    for _ in range(2):
+        assert traced(np.ones(2), constants[0]).tolist() == [2.0, 2.0]
+        assert traced(np.ones(2), constants[1]).tolist() == [0.0, 0.0]
+    assert function.count == 2
+
+
+def test_static_arguments_by_position_and_by_name() -> None:
+    function = Counted(lambda x, n, shape=(2,): er.reshape(x[:n], shape))
+    traced = er.jit(function.function, static_argnums=(1,), static_argnames="shape")
+    x = np.arange(6.0)
+    assert traced(x, 2).tolist() == [0.0, 1.0]
+    assert traced(x, n=4, shape=(2, 2)).tolist() == [[0.0, 1.0], [2.0, 3.0]]
+    assert traced(x, 4, (4,)).tolist() == [0.0, 1.0, 2.0, 3.0]
+    by_name = er.jit(lambda x, n: x[:n], static_argnames=["n"])
+    assert by_name(x, 1).tolist() == [0.0] and by_name(x, n=2).tolist() == [0.0, 1.0]
+    assert er.jit(lambda x, n: x[:n], static_argnums=-1)(x, 3).tolist() == [0.0, 1.0, 2.0]
+    assert er.grad(lambda x: er.sum(by_name(x, 2) ** 2))(x).tolist() == [0.0, 2.0, 0.0, 0.0, 0.0, 0.0]
+
+
+def test_a_static_number_is_of_its_type() -> None:
+    traced = er.jit(lambda x, n: x * n, static_argnums=1)
+    x = np.arange(3)
+    assert [traced(x, n).dtype for n in (1, 1.0, True)] == [np.int64, np.float64, np.int64]
+
+
+def test_what_cannot_be_an_argument_says_so() -> None:
+    x = np.arange(6.0)
+    with pytest.raises(TypeError, match=r"static_argnums=\.\.\."):
+        er.jit(lambda x, n: x[:n])(x, 2)
+    with pytest.raises(TypeError, match="no hash"):
+        er.jit(lambda x, n: x, static_argnums=1)(x, [1])
+    with pytest.raises(ValueError, match="no such argument"):
+        er.jit(lambda x, n: x, static_argnames="m")
+    with pytest.raises(TypeError, match="no hash"):
+        er.jit(lambda x, n: x)(x, {1, 2})
+    node = Model()
+    node.w = node  # type: ignore[assignment]
+    with pytest.raises(TypeError, match="holds itself"):
+        er.jit(lambda model: model.scale)(node)
+    with pytest.raises(TypeError, match="a function to trace"):
+        er.jit(x)
+
+
+def test_plans_of_a_traced_function() -> None:
+    def layer(x: Any, w: Any) -> Any:
+        return er.tanh(x @ w)
+
+    traced = er.jit(layer)
+    assert "for 4 sites" in traced.explain(X, W, sites=4)
+    plan = traced.plan(X, W, sites=2)
+    assert json.loads(plan)["sites"] == 2
+    np.testing.assert_allclose(er.jit(layer, plan=plan)(X, W), np.tanh(X @ W))
+    assert traced.html(X, W, sites=2).startswith("<!doctype html>")
+    with pytest.raises(TypeError, match="unexpected keyword argument 'site'"):
+        traced.explain(X, W, site=2)
+    assert "x1" in er.jit(lambda x, sites: x * sites).explain(X, sites=2.0)
