@@ -122,7 +122,7 @@ from ._shapes import (
 )
 from ._transform import grad, value_and_grad
 from ._vmap import vmap
-from . import _indexing, _numpy, linalg
+from . import _indexing, _numpy, linalg, optim, random
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
@@ -345,6 +345,7 @@ __all__ = [
     "not_equal",
     "ones",
     "ones_like",
+    "optim",
     "outer",
     "permute_dims",
     "pi",
@@ -354,6 +355,7 @@ __all__ = [
     "prod",
     "program",
     "program_of",
+    "random",
     "rank",
     "ranks",
     "real",

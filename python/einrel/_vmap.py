@@ -235,7 +235,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
 
     >>> vmap(lambda x, y: (x * y).sum())(np.ones((3, 2)), np.arange(6.0).reshape(3, 2)).tolist()
     [1.0, 5.0, 9.0]
-    >>> vmap(lambda x, y: x + y, in_axes=(0, None))([1.0, 2.0], 10.0).tolist()
+    >>> vmap(lambda x, y: x + y, in_axes=(0, None))(np.array([1.0, 2.0]), 10.0).tolist()
     [11.0, 12.0]
 
     Raises ValueError where numbers of samples differ.
