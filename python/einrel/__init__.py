@@ -29,12 +29,18 @@ from ._creation import (
     from_dlpack,
     from_file,
     from_function,
+    fromfunction,
     full,
     full_like,
+    geomspace,
+    identity,
+    indices,
     linspace,
+    logspace,
     meshgrid,
     ones,
     ones_like,
+    tri,
     tril,
     triu,
     zeros,
@@ -42,8 +48,7 @@ from ._creation import (
 )
 from ._derivatives import hessian, jacobian, jvp, vjp
 from ._division import floor_divide, remainder
-from ._dtypes import bfloat16, complex64, complex128, float16, float32, float64, int32, int64
-from ._dtypes import bool_ as bool
+from ._dtypes import TYPES as _TYPES
 from ._elementwise import BINARY as _BINARY
 from ._elementwise import UNARY as _UNARY
 from ._functions import (
@@ -71,10 +76,10 @@ from ._functions import (
     where,
 )
 from ._indexing import take, take_along_axis
-from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, result_type
+from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from ._einsum import einsum
 from ._jit import jit
-from ._linalg import diagonal, matmul, outer, tensordot, trace, vecdot
+from ._linalg import matmul, outer, tensordot, vecdot
 from ._native import Bug, Epoch, ProgramError, RunError, RunReport, State, TensorInfo, TrainResult
 from ._program import Program, Results, load_program, program, program_of
 from ._ranks import rank, ranks
@@ -100,34 +105,68 @@ from ._reductions import (
     sumsq,
     var,
 )
+from ._joining import append, block, column_stack, concat, diff, dstack, hstack, roll, stack, unstack, vstack
 from ._shapes import (
+    atleast_1d,
+    atleast_2d,
+    atleast_3d,
     broadcast_arrays,
     broadcast_shapes,
     broadcast_to,
-    concat,
-    diff,
     expand_dims,
     flip,
+    fliplr,
+    flipud,
     matrix_transpose,
     moveaxis,
     permute_dims,
+    ravel,
     repeat,
     reshape,
-    roll,
+    rollaxis,
+    rot90,
     squeeze,
-    stack,
+    swapaxes,
     tile,
     transpose,
-    unstack,
 )
 from ._transform import grad, value_and_grad
 from ._vmap import vmap
-from . import _indexing, _numpy, linalg, optim, random
+from . import (
+    _aliases,
+    _cumulative,
+    _indexing,
+    _mathematics,
+    _missing,
+    _numpy,
+    _pieces,
+    _products,
+    _signals,
+    _statistics,
+)
+from . import linalg, optim, random
+from ._aliases import *
+from ._cumulative import *
+from ._mathematics import *
+from ._pieces import *
+from ._products import *
+from ._signals import *
+from ._statistics import *
 
 __version__ = "0.1.0"
 __array_api_version__ = "2025.12"
 
 newaxis = None
+
+bfloat16 = _TYPES["bfloat16"]
+bool = _TYPES["bool"]
+complex64 = _TYPES["complex64"]
+complex128 = _TYPES["complex128"]
+float16 = _TYPES["float16"]
+float32 = _TYPES["float32"]
+float64 = _TYPES["float64"]
+int32 = _TYPES["int32"]
+int64 = _TYPES["int64"]
 
 abs = _UNARY["abs"]
 acosh = _UNARY["acosh"]
@@ -163,7 +202,6 @@ multiply = _BINARY["multiply"]
 negative = _UNARY["negative"]
 not_equal = _BINARY["not_equal"]
 positive = _UNARY["positive"]
-reciprocal = _UNARY["reciprocal"]
 relu = _UNARY["relu"]
 rsqrt = _UNARY["rsqrt"]
 sigmoid = _UNARY["sigmoid"]
@@ -179,17 +217,8 @@ subtract = _BINARY["subtract"]
 tan = _UNARY["tan"]
 tanh = _UNARY["tanh"]
 
-# What the language cannot say: no inverses of sine, cosine and tangent, no bits, no order, no
-# running results, and no shapes that depend on elements.
-acos = _Unsupported("acos")
-asin = _Unsupported("asin")
-atan = _Unsupported("atan")
-atan2 = _Unsupported("atan2")
+# What the language cannot say: no bits, no order, and no shapes that depend on elements.
 argsort = _Unsupported("argsort")
-bitwise_left_shift = _Unsupported("bitwise_left_shift")
-bitwise_right_shift = _Unsupported("bitwise_right_shift")
-cumulative_prod = _Unsupported("cumulative_prod")
-cumulative_sum = _Unsupported("cumulative_sum")
 nextafter = _Unsupported("nextafter")
 nonzero = _Unsupported("nonzero")
 searchsorted = _Unsupported("searchsorted")
@@ -222,29 +251,28 @@ __all__ = [
     "__array_namespace_info__",
     "__version__",
     "abs",
-    "acos",
     "acosh",
     "add",
     "all",
     "any",
+    "append",
     "arange",
     "argmax",
     "argmin",
     "argsort",
     "asarray",
-    "asin",
     "asinh",
     "astype",
-    "atan",
-    "atan2",
     "atanh",
+    "atleast_1d",
+    "atleast_2d",
+    "atleast_3d",
     "bfloat16",
     "bitwise_and",
     "bitwise_invert",
-    "bitwise_left_shift",
     "bitwise_or",
-    "bitwise_right_shift",
     "bitwise_xor",
+    "block",
     "bool",
     "broadcast_arrays",
     "broadcast_shapes",
@@ -254,6 +282,7 @@ __all__ = [
     "can_cast",
     "ceil",
     "clip",
+    "column_stack",
     "complex64",
     "complex128",
     "compute",
@@ -263,11 +292,9 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
-    "cumulative_prod",
-    "cumulative_sum",
-    "diagonal",
     "diff",
     "divide",
+    "dstack",
     "e",
     "einsum",
     "empty",
@@ -281,6 +308,8 @@ __all__ = [
     "eye",
     "finfo",
     "flip",
+    "fliplr",
+    "flipud",
     "float16",
     "float32",
     "float64",
@@ -289,16 +318,21 @@ __all__ = [
     "from_dlpack",
     "from_file",
     "from_function",
+    "fromfunction",
     "full",
     "full_like",
     "gelu",
+    "geomspace",
     "grad",
     "greater",
     "greater_equal",
     "hessian",
+    "hstack",
     "hypot",
+    "identity",
     "iinfo",
     "imag",
+    "indices",
     "inf",
     "int32",
     "int64",
@@ -326,6 +360,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logspace",
     "logsumexp",
     "matmul",
     "matrix_transpose",
@@ -355,11 +390,12 @@ __all__ = [
     "prod",
     "program",
     "program_of",
+    "promote_types",
     "random",
     "rank",
     "ranks",
+    "ravel",
     "real",
-    "reciprocal",
     "relu",
     "remainder",
     "repeat",
@@ -367,6 +403,8 @@ __all__ = [
     "result_type",
     "rms_norm",
     "roll",
+    "rollaxis",
+    "rot90",
     "round",
     "rsqrt",
     "searchsorted",
@@ -387,15 +425,16 @@ __all__ = [
     "subtract",
     "sum",
     "sumsq",
+    "swapaxes",
     "take",
     "take_along_axis",
     "tan",
     "tanh",
     "tensordot",
     "tile",
-    "trace",
     "train",
     "transpose",
+    "tri",
     "tril",
     "triu",
     "trunc",
@@ -409,7 +448,19 @@ __all__ = [
     "vecdot",
     "vjp",
     "vmap",
+    "vstack",
     "where",
     "zeros",
     "zeros_like",
 ]
+__all__ += _aliases.__all__
+__all__ += _cumulative.__all__
+__all__ += _mathematics.__all__
+__all__ += _pieces.__all__
+__all__ += _products.__all__
+__all__ += _signals.__all__
+__all__ += _statistics.__all__
+
+
+def __getattr__(name: str) -> object:
+    raise AttributeError(_missing.message_of("einrel", name, __all__))

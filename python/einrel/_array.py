@@ -12,10 +12,12 @@ import numpy.typing as npt
 import einrel as er
 
 from . import _native
-from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as
+from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as, dtype_of
+from ._errors import compute_nodes
 from ._formula import Definition, apply, kept, permuted_view
 from ._leaving import exported, left_graph, note_of, noted
 from ._lines import line_of_user
+from ._missing import method_message
 from ._native import Node, Type
 
 NDArray = npt.NDArray[Any]
@@ -43,10 +45,13 @@ def _reflected(name: str) -> Callable[[Array, Any], Array]:
     return method
 
 
-def _reduction(name: str) -> Callable[..., Array]:
-    def method(self: Array, axis: Any = None, **options: Any) -> Any:
-        return getattr(er, name)(self, axis=axis, **options)
+def _method(name: str) -> Callable[..., Array]:
+    """The function of that name as a method."""
 
+    def method(self: Array, /, *arguments: Any, **options: Any) -> Any:
+        return getattr(er, name)(self, *arguments, **options)
+
+    method.__name__ = method.__qualname__ = name
     method.__doc__ = f"See `einrel.{name}`."
     return method
 
@@ -101,6 +106,11 @@ class Array:
         return self.size * self.dtype.itemsize
 
     @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return self.dtype.itemsize
+
+    @property
     def device(self) -> str:
         """Where elements lie."""
         return "cpu"
@@ -117,8 +127,13 @@ class Array:
 
     @property
     def real(self) -> Array:
-        """Itself: there are no complex numbers yet."""
-        return self
+        """The real part; of real numbers they themselves."""
+        return er.real(self)
+
+    @property
+    def imag(self) -> Array:
+        """The imaginary part; of real numbers 0."""
+        return er.imag(self)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -155,7 +170,7 @@ class Array:
         """The elements, where they are."""
         node = self._node
         if not node.is_computed:
-            _native.compute([node])
+            compute_nodes([node])
         elements = np.asarray(node.elements)
         return elements.view(bfloat16) if elements.dtype == _BITS else elements
 
@@ -191,6 +206,9 @@ class Array:
     def tolist(self) -> Any:
         """The elements as Python numbers in nested lists."""
         return self._elements().tolist()
+
+    def __contains__(self, element: Any) -> bool:
+        return bool(er.any(er.equal(self, element)))
 
     def __iter__(self) -> Iterator[Array]:
         if not self.shape:
@@ -246,41 +264,52 @@ class Array:
 
     # Methods that libraries written for NumPy call
 
-    def astype(self, dtype: npt.DTypeLike, copy: bool = True) -> Array:
+    def astype(
+        self, dtype: npt.DTypeLike, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+    ) -> Array:
         """The elements as another type; see `einrel.astype`."""
-        return er.astype(self, dtype, copy=copy)
+        return er.astype(self, dtype, casting=casting, copy=copy)
 
-    def reshape(self, *shape: Any) -> Array:
-        """The same elements, in row-major order, under another shape: `x.reshape(2, -1)`."""
-        return er.reshape(self, shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape)
+    def reshape(self, *shape: Any, order: str = "C", copy: bool | None = None) -> Array:
+        """The same elements under another shape: `x.reshape(2, -1)`; see `einrel.reshape`."""
+        extents = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return er.reshape(self, extents, order=order, copy=copy)
 
     def transpose(self, *axes: Any) -> Array:
         """The dimensions in another order; see `einrel.permute_dims`."""
         return er.transpose(self, (axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes) or None)
 
-    sum = _reduction("sum")
-    prod = _reduction("prod")
-    max = _reduction("max")
-    min = _reduction("min")
-    mean = _reduction("mean")
-    var = _reduction("var")
-    std = _reduction("std")
-    any = _reduction("any")
-    all = _reduction("all")
-    argmax = _reduction("argmax")
-    argmin = _reduction("argmin")
+    sum = _method("sum")
+    prod = _method("prod")
+    max = _method("max")
+    min = _method("min")
+    mean = _method("mean")
+    var = _method("var")
+    std = _method("std")
+    any = _method("any")
+    all = _method("all")
+    argmax = _method("argmax")
+    argmin = _method("argmin")
+    ptp = _method("ptp")
+    cumsum = _method("cumsum")
+    cumprod = _method("cumprod")
+    squeeze = _method("squeeze")
+    swapaxes = _method("swapaxes")
+    take = _method("take")
+    repeat = _method("repeat")
+    clip = _method("clip")
+    round = _method("round")
+    trace = _method("trace")
+    diagonal = _method("diagonal")
+    dot = _method("dot")
+    conj = _method("conj")
+    conjugate = conj
 
-    def squeeze(self, axis: Any = None) -> Array:
-        """Without dimensions of extent 1; see `einrel.squeeze`."""
-        return er.squeeze(self, axis)
+    def ravel(self, order: str = "C") -> Array:
+        """All elements in one dimension; see `einrel.ravel`."""
+        return er.ravel(self, order)
 
-    def ravel(self) -> Array:
-        """All elements in row-major order, in one dimension."""
-        return er.reshape(self, (-1,))
-
-    def dot(self, other: Operand) -> Array:
-        """The product of matrices; see `einrel.matmul`."""
-        return er.matmul(self, other)
+    flatten = ravel
 
     def copy(self) -> Array:
         """The elements as they are now, in memory of their own: who writes to the other's does not change them.
@@ -294,6 +323,9 @@ class Array:
     def __getitem__(self, key: Any) -> Array:
         return er._indexing.get(self, key)
 
+    def __getattr__(self, name: str) -> Any:
+        raise AttributeError(method_message(name), name=name, obj=self)
+
     def __setitem__(self, key: Any, value: Any) -> None:
         raise TypeError("an einrel.Array does not change: make another one, as with einrel.where")
 
@@ -305,6 +337,9 @@ class Array:
 
     def __abs__(self) -> Array:
         return er.abs(self)
+
+    def __round__(self, digits: int | None = None) -> Array:
+        return er.round(self, digits or 0)
 
     def __invert__(self) -> Array:
         return er.bitwise_invert(self)
@@ -321,6 +356,8 @@ class Array:
     __rfloordiv__ = _reflected("floor_divide")
     __mod__ = _operator("remainder")
     __rmod__ = _reflected("remainder")
+    __divmod__ = _operator("divmod")
+    __rdivmod__ = _reflected("divmod")
     __pow__ = _operator("pow")
     __rpow__ = _reflected("pow")
     __matmul__ = _operator("matmul")
@@ -445,9 +482,17 @@ def _elements_of_another(value: Any) -> NDArray:
 
 
 def asarray(
-    value: Any, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None, copy: bool | None = None
+    value: Any,
+    /,
+    dtype: npt.DTypeLike | None = None,
+    order: str | None = None,
+    *,
+    device: str | None = None,
+    copy: bool | None = None,
 ) -> Array:
     """An array of these elements, which are not copied where their type and order allow it.
+
+    Elements lie in row-major order, whatever `order` asks for.
 
     >>> asarray([[1, 2], [3, 4]]).dtype
     dtype('int64')
@@ -460,7 +505,7 @@ def asarray(
             value = _elements_of_another(value)
         if isinstance(value, np.ndarray) and note_of(value) is not None:
             return asarray(Array(node_of(value)), dtype=dtype, copy=copy)
-        wanted = None if dtype is None else computed_as(np.dtype(dtype))
+        wanted = None if dtype is None else computed_as(dtype_of(dtype))
         if isinstance(value, (list, tuple)) and _holds_arrays(value):
             return asarray(stacked(value), dtype=dtype, copy=copy)
         plain = np.array(value, dtype=wanted) if copy else np.asarray(value, dtype=wanted)

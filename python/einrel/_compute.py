@@ -11,8 +11,8 @@ import numpy as np
 
 from . import _native
 from ._array import Array, node_of
+from ._errors import compute_nodes
 from ._native import ExplainOptions, RunOptions, State
-from ._native import compute as compute_nodes
 
 Memory = int | str | None
 Part = TypeVar("Part")

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import einrel as er
+
 from ._array import Array, Operand, asarray, node_of
 from ._array import from_dlpack as elements_by_dlpack
-from ._dtypes import NAMES, DType, computed_as, float64, int64, is_floating
+from ._dtypes import NAMES, DType, computed_as, dtype_of, float64, int64, is_floating
 from ._formula import Definition, Formula, apply, cast, element, kept, label, where
 from ._native import Node, Type
 from ._numbers import constant
-from ._shapes import Shape, broadcast_to, reshape, shape_of
+from ._shapes import Shape, broadcast_to, moveaxis, reshape, shape_of
 
 # The types that arrays get where none is given, as in NumPy.
 DEFAULT_REAL = float64
@@ -25,7 +27,7 @@ DEFAULT_INTEGER = int64
 
 
 def _dtype(dtype: npt.DTypeLike | None, default: DType) -> DType:
-    return default if dtype is None else computed_as(np.dtype(dtype))
+    return default if dtype is None else computed_as(dtype_of(dtype))
 
 
 def _on_cpu(device: str | None) -> None:
@@ -35,9 +37,9 @@ def _on_cpu(device: str | None) -> None:
 
 def full(
     shape: Shape,
-    fill_value: bool | int | float | Array,
-    *,
+    fill_value: Operand,
     dtype: npt.DTypeLike | None = None,
+    *,
     device: str | None = None,
 ) -> Array:
     """The same number everywhere.
@@ -50,7 +52,7 @@ def full(
     return broadcast_to(asarray(value, dtype=_dtype(dtype, value.dtype)), shape_of(shape))
 
 
-def zeros(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def zeros(shape: Shape, dtype: npt.DTypeLike | None = None, *, device: str | None = None) -> Array:
     """0 everywhere; f64 unless `dtype` says otherwise.
 
     >>> zeros(2).tolist()
@@ -59,7 +61,7 @@ def zeros(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | Non
     return full(shape, 0, dtype=_dtype(dtype, DEFAULT_REAL), device=device)
 
 
-def ones(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def ones(shape: Shape, dtype: npt.DTypeLike | None = None, *, device: str | None = None) -> Array:
     """1 everywhere; f64 unless `dtype` says otherwise.
 
     >>> ones(2).tolist()
@@ -68,7 +70,7 @@ def ones(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None
     return full(shape, 1, dtype=_dtype(dtype, DEFAULT_REAL), device=device)
 
 
-def empty(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def empty(shape: Shape, dtype: npt.DTypeLike | None = None, *, device: str | None = None) -> Array:
     """As `zeros`: an array that does not change needs elements.
 
     >>> empty((2, 3)).shape
@@ -80,9 +82,10 @@ def empty(shape: Shape, *, dtype: npt.DTypeLike | None = None, device: str | Non
 def full_like(
     x: Operand,
     /,
-    fill_value: bool | int | float | Array,
-    *,
+    fill_value: Operand,
     dtype: npt.DTypeLike | None = None,
+    *,
+    shape: Shape | None = None,
     device: str | None = None,
 ) -> Array:
     """The same number everywhere, in the shape and the type of x.
@@ -91,25 +94,29 @@ def full_like(
     [7.0, 7.0]
     """
     like = Array(node_of(x))
-    return full(like.shape, fill_value, dtype=_dtype(dtype, like.dtype), device=device)
+    return full(like.shape if shape is None else shape, fill_value, dtype=_dtype(dtype, like.dtype), device=device)
 
 
-def zeros_like(x: Operand, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def zeros_like(
+    x: Operand, /, dtype: npt.DTypeLike | None = None, *, shape: Shape | None = None, device: str | None = None
+) -> Array:
     """0 everywhere, in the shape and the type of x.
 
     >>> zeros_like([1, 2]).tolist()
     [0, 0]
     """
-    return full_like(x, 0, dtype=dtype, device=device)
+    return full_like(x, 0, dtype=dtype, shape=shape, device=device)
 
 
-def ones_like(x: Operand, /, *, dtype: npt.DTypeLike | None = None, device: str | None = None) -> Array:
+def ones_like(
+    x: Operand, /, dtype: npt.DTypeLike | None = None, *, shape: Shape | None = None, device: str | None = None
+) -> Array:
     """1 everywhere, in the shape and the type of x.
 
     >>> ones_like([1.0, 2.0]).tolist()
     [1.0, 1.0]
     """
-    return full_like(x, 1, dtype=dtype, device=device)
+    return full_like(x, 1, dtype=dtype, shape=shape, device=device)
 
 
 empty_like = zeros_like
@@ -127,8 +134,8 @@ def arange(
     /,
     stop: int | float | None = None,
     step: int | float = 1,
-    *,
     dtype: npt.DTypeLike | None = None,
+    *,
     device: str | None = None,
 ) -> Array:
     """start, start + step, ..., up to but not including stop; arange(stop) begins at 0.
@@ -158,28 +165,79 @@ def _spaced(start: float, stop: float, count: int, parts: int, dtype: str) -> De
 
 
 def linspace(
-    start: int | float | Array,
-    stop: int | float | Array,
+    start: Operand,
+    stop: Operand,
     /,
-    num: int,
-    *,
-    dtype: npt.DTypeLike | None = None,
-    device: str | None = None,
+    num: int = 50,
     endpoint: bool = True,
-) -> Array:
+    retstep: bool = False,
+    dtype: npt.DTypeLike | None = None,
+    axis: int = 0,
+    *,
+    device: str | None = None,
+) -> Any:
     """`num` numbers at equal distances from start to stop, which is the last one if `endpoint`.
+
+    Of arrays, those of each element stand along the new dimension `axis`. With `retstep` a pair: the distance as well.
 
     >>> linspace(0, 1, 3).tolist()
     [0.0, 0.5, 1.0]
     """
     _on_cpu(device)
     num = operator.index(constant("num", num))
-    if isinstance(start, Array) or isinstance(stop, Array):
-        share = linspace(0.0, 1.0, num, endpoint=endpoint)
-        return asarray(asarray(start) * (1 - share) + asarray(stop) * share, dtype=dtype)
+    if num < 0:
+        raise ValueError(f"num={num}: numbers are none or more")
     parts = num - 1 if endpoint else num
-    wanted = NAMES[_dtype(dtype, DEFAULT_REAL)]
-    return Array(apply(_spaced(float(start), float(stop), num, parts, wanted)))
+    if all(isinstance(bound, (int, float, np.number)) for bound in (start, stop)):
+        low, high = float(start), float(stop)
+        spaced = Array(apply(_spaced(low, high, num, parts, NAMES[_dtype(dtype, DEFAULT_REAL)])))
+        return (spaced, (high - low) / parts if parts else math.nan) if retstep else spaced
+    first, last = (Array(node_of(bound)) for bound in (start, stop))
+    common = er.result_type(first, last)
+    share = linspace(0.0, 1.0, num, endpoint).reshape((num,) + (1,) * len(np.broadcast_shapes(first.shape, last.shape)))
+    between = first * (1 - share) + last * share
+    wanted = _dtype(dtype, common if is_floating(common) else DEFAULT_REAL)
+    spaced = moveaxis(er.astype(between, wanted, copy=False), 0, axis)
+    return (spaced, (last - first) / parts) if retstep else spaced
+
+
+def logspace(
+    start: Operand,
+    stop: Operand,
+    num: int = 50,
+    endpoint: bool = True,
+    base: Operand = 10.0,
+    dtype: npt.DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """The powers of `base` by what `linspace` gives.
+
+    >>> logspace(0, 2, 3).tolist()
+    [1.0, 10.0, 100.0]
+    """
+    powers = er.pow(base, linspace(start, stop, num, endpoint, axis=axis))
+    return powers if dtype is None else er.astype(powers, dtype, copy=False)
+
+
+def geomspace(
+    start: Operand,
+    stop: Operand,
+    num: int = 50,
+    endpoint: bool = True,
+    dtype: npt.DTypeLike | None = None,
+    axis: int = 0,
+) -> Array:
+    """`num` numbers of equal ratios from start to stop, which is the last one if `endpoint`.
+
+    >>> geomspace(1, 8, 4).round(6).tolist()
+    [1.0, 2.0, 4.0, 8.0]
+    """
+    first, last = (Array(node_of(bound)) for bound in (start, stop))
+    if not first._node.is_traced and er.any(first == 0):
+        raise ValueError("a geometric progression does not begin at 0")
+    ratios = er.pow(last / first, linspace(0.0, 1.0, num, endpoint).reshape((num,) + (1,) * first.ndim))
+    powers = moveaxis(first * ratios, 0, axis)
+    return powers if dtype is None else er.astype(powers, dtype, copy=False)
 
 
 @kept
@@ -191,9 +249,9 @@ def eye(
     n_rows: int,
     n_cols: int | None = None,
     /,
-    *,
     k: int = 0,
     dtype: npt.DTypeLike | None = None,
+    *,
     device: str | None = None,
 ) -> Array:
     """1 on diagonal k, 0 elsewhere.
@@ -216,28 +274,54 @@ def _triangle(is_upper: bool, k: int, type: Type) -> Definition:
     return Definition.statement([type], where(is_inside, own, zero), list(type.shape), rank)
 
 
-def tril(x: Operand, /, *, k: int = 0) -> Array:
+def _matrices(name: str, x: Operand) -> Node:
+    """The node of x; a vector stands in each row, as in NumPy."""
+    node = node_of(x)
+    if not node.type.shape:
+        raise ValueError(f"{name} of an array without dimensions")
+    return broadcast_to(Array(node), node.type.shape * 2)._node if len(node.type.shape) == 1 else node
+
+
+def tril(x: Operand, /, k: int = 0) -> Array:
     """x up to diagonal k of its last two dimensions, 0 above.
 
     >>> tril([[1, 2], [3, 4]]).tolist()
     [[1, 0], [3, 4]]
     """
-    node = node_of(x)
+    node = _matrices("tril", x)
     return Array(apply(_triangle(False, constant("k", k), node.type), node))
 
 
-def triu(x: Operand, /, *, k: int = 0) -> Array:
+def triu(x: Operand, /, k: int = 0) -> Array:
     """x from diagonal k of its last two dimensions on, 0 below.
 
     >>> triu([[1, 2], [3, 4]]).tolist()
     [[1, 2], [0, 4]]
     """
-    node = node_of(x)
+    node = _matrices("triu", x)
     return Array(apply(_triangle(True, constant("k", k), node.type), node))
 
 
-def meshgrid(*arrays: Operand, indexing: str = "xy") -> tuple[Array, ...]:
-    """The coordinates of a grid; with "xy" the first two dimensions are swapped.
+def identity(n: int, dtype: npt.DTypeLike | None = None) -> Array:
+    """The square matrix with 1 on its diagonal and 0 elsewhere.
+
+    >>> identity(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return eye(n, dtype=dtype)
+
+
+def tri(n_rows: int, n_cols: int | None = None, k: int = 0, dtype: npt.DTypeLike | None = None) -> Array:
+    """1 up to diagonal k, 0 above.
+
+    >>> tri(2).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+    return tril(ones((n_rows, n_rows if n_cols is None else n_cols), dtype), k)
+
+
+def meshgrid(*arrays: Operand, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[Array, ...]:
+    """The coordinates of a grid; with "xy" the first two dimensions are swapped. With `sparse` only along its edges.
 
     >>> [x.tolist() for x in meshgrid([1, 2], [3, 4], indexing="ij")]
     [[[1, 1], [2, 2]], [[3, 4], [3, 4]]]
@@ -249,10 +333,29 @@ def meshgrid(*arrays: Operand, indexing: str = "xy") -> tuple[Array, ...]:
     if indexing == "xy" and len(own) > 1:
         order[:2] = [1, 0]
     shape = tuple(own[i].size for i in order)
-    return tuple(
-        broadcast_to(reshape(x, [x.size if order[d] == i else 1 for d in range(len(own))]), shape)
-        for i, x in enumerate(own)
-    )
+    edges = [reshape(x, [x.size if order[d] == i else 1 for d in range(len(own))]) for i, x in enumerate(own)]
+    return tuple(edges if sparse else (broadcast_to(edge, shape) for edge in edges))
+
+
+def indices(dimensions: Sequence[int], dtype: npt.DTypeLike = int, sparse: bool = False) -> Any:
+    """The positions in a grid: for each dimension an array; stacked, or with `sparse` a tuple of edges.
+
+    >>> indices((2, 2)).tolist()
+    [[[0, 0], [1, 1]], [[0, 1], [0, 1]]]
+    """
+    grid = meshgrid(*[arange(extent, dtype=dtype) for extent in dimensions], indexing="ij", sparse=sparse)
+    return grid if sparse else er.stack(grid)
+
+
+def fromfunction(
+    function: Callable[..., Any], shape: Sequence[int], *, dtype: npt.DTypeLike = float, **options: Any
+) -> Any:
+    """function(*indices(shape)): what it makes of all positions at once.
+
+    >>> fromfunction(lambda i, j: i + j, (2, 2), dtype=int).tolist()
+    [[0, 1], [1, 2]]
+    """
+    return function(*indices(shape, dtype), **options)
 
 
 def from_file(path: str | PathLike[str], name: str | None = None) -> Array:

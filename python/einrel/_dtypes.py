@@ -7,6 +7,8 @@ from typing import Any, Final
 import ml_dtypes
 import numpy as np
 
+import einrel as er
+
 DType = np.dtype[Any]
 
 float32: Final[DType] = np.dtype(np.float32)
@@ -44,6 +46,51 @@ _WIDENED: Final[dict[DType, DType]] = {
 }
 
 
+def dtype_of(dtype: Any) -> DType:
+    """A type, also one under a name of the package, as NumPy's."""
+    return dtype.dtype if isinstance(dtype, ElementType) else np.dtype(dtype)
+
+
+class ElementType:
+    """A type of elements, wherever NumPy takes one; called with elements, it makes an array of that type.
+
+    >>> np.zeros(2, TYPES["float32"]).dtype
+    dtype('float32')
+    """
+
+    def __init__(self, name: str, dtype: DType) -> None:
+        self.__name__ = name
+        self.__module__ = "einrel"
+        self.dtype = dtype
+
+    def __call__(self, value: Any = 0, /) -> Any:
+        return er.asarray(value, dtype=self.dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(self.dtype == (other.dtype if isinstance(other, ElementType) else other))
+
+    def __hash__(self) -> int:
+        return hash(self.dtype)
+
+    def __repr__(self) -> str:
+        return f"einrel.{self.__name__}"
+
+    def __reduce__(self) -> str:
+        return self.__name__
+
+    def __getattr__(self, name: str) -> Any:  # its size, for example, as NumPy's
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.dtype, name)
+
+
+# What the package has under these names: they can be called, as NumPy's.
+TYPES: Final = {
+    "bool" if dtype == bool_ else dtype.name: ElementType("bool" if dtype == bool_ else dtype.name, dtype)
+    for dtype in BY_NAME.values()
+}
+
+
 def computed_as(dtype: DType) -> DType:
     """The type that elements of `dtype` are computed in: itself, or i32 or i64 for small integers.
 
@@ -56,6 +103,16 @@ def computed_as(dtype: DType) -> DType:
     if native in _WIDENED:
         return _WIDENED[native]
     raise NotImplementedError(f"arrays of {dtype}: Einrel computes with {', '.join(map(str, NAMES))}")
+
+
+def cast_allowed(own: DType, wanted: Any, casting: Any) -> DType:
+    """The wanted type, computed with; or an error where the rule `casting` forbids it."""
+    if casting not in ("no", "equiv", "safe", "same_kind", "unsafe"):
+        raise ValueError(f"casting {casting!r}: it is one of no, equiv, safe, same_kind and unsafe")
+    dtype = computed_as(dtype_of(wanted))
+    if casting != "unsafe" and bfloat16 not in (own, dtype) and not np.can_cast(own, dtype, casting):
+        raise TypeError(f"elements of {own} as {dtype} under the rule {casting!r}")
+    return dtype
 
 
 def is_floating(dtype: DType) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, node_of
-from ._dtypes import computed_as, promoted
+from ._dtypes import computed_as, dtype_of, promoted
 from ._formula import Definition, apply, kept
 from ._functions import astype, real
 from ._leaving import left_graph
@@ -75,6 +75,9 @@ def einsum(
     """
     if not arguments:
         raise ValueError("einsum needs subscripts and operands")
+    for name, text, like in (("join", join, "sq(x-y)"), ("reduce", reduce, "max")):
+        if text is not None and not isinstance(text, str):
+            raise TypeError(f"{name}={text!r} is no text of the language, such as {like!r}")
     if isinstance(arguments[0], str):
         subscripts, operands = arguments[0], list(arguments[1:])
     else:
@@ -109,7 +112,7 @@ def _with_options(
     arrays = [Array(node_of(operand)) for operand in operands]
     given = np.result_type(*[getattr(operand, "dtype", array.dtype) for operand, array in zip(operands, arrays)])
     if dtype is not None:
-        wanted = np.dtype(dtype)
+        wanted = dtype_of(dtype)
         _check_cast(given, wanted, casting)
         given = wanted
         if wanted.kind != "c":  # as NumPy casts them, where that is asked for

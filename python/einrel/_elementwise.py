@@ -256,7 +256,6 @@ _ARITHMETIC: Final = [
     ("square", "signed", lambda x: x * x, "x * x.", ">>> square([3]).tolist()\n[9]"),
     ("sign", "signed", _sign, "1, 0 or -1, as x is above, at or below 0; NaN of NaN.",
      ">>> sign([5, -3]).tolist()\n[1, -1]"),
-    ("reciprocal", "floating", lambda x: 1 / x, "1 / x.", ">>> reciprocal([4.0]).tolist()\n[0.25]"),
     ("hypot", "floating", _hypot, "The root of x * x + y * y, without overflow.",
      ">>> hypot([3.0], [4.0]).tolist()\n[5.0]"),
     ("logaddexp", "floating", _logaddexp, "log(exp(x) + exp(y)), without overflow.",

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import math
+import operator
 from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, asarray, node_of
-from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, is_complex, is_floating, promoted
+from ._dtypes import BY_NAME, NAMES, DType, bool_, cast_allowed, computed_as, is_complex, is_floating, promoted
 from ._elementwise import (
     BINARY,
     UNARY,
@@ -25,7 +27,8 @@ from ._elementwise import (
 from ._formula import Definition, Formula, apply, broadcast_element, call, cast, element, kept, label
 from ._formula import where as where_
 from ._native import Node, Type
-from ._numbers import TracedNumber, check_exponent, is_number
+from ._numbers import TracedNumber, check_exponent, constant, is_number
+from ._reductions import refuse_out
 
 _ROUNDING: Final = {
     "floor": Unary("floor", "floating", _floor, "The largest whole number up to x.", ""),
@@ -72,13 +75,26 @@ def trunc(x: Operand, /) -> Array:
     return _rounded("trunc", x)
 
 
-def round(x: Operand, /) -> Array:
-    """The nearest whole number, the even one of two, of the type of x.
+def round(x: Operand, /, decimals: int = 0, out: None = None) -> Array:
+    """The nearest number of so many digits behind the point, the even one of two, of the type of x.
 
     >>> round([0.5, 1.5, 1.6]).tolist()
     [0.0, 2.0, 2.0]
+    >>> round([1.25, 12.37], 1).tolist()
+    [1.2, 12.4]
     """
-    return _rounded("round", x)
+    refuse_out(out)
+    digits = operator.index(constant("decimals", decimals))
+    own = Array(node_of(x))
+    if digits == 0:
+        return _rounded("round", own)
+    if not is_floating(own.dtype):
+        if digits > 0:
+            return own
+        raise NotImplementedError(f"einrel.round of integers to decimals={digits}; NumPy's takes our arrays")
+    scale = 10.0 ** builtins.abs(digits)
+    whole = _rounded("round", own * scale if digits > 0 else own / scale)
+    return whole / scale if digits > 0 else whole * scale
 
 
 def isfinite(x: Operand, /) -> Array:
@@ -219,22 +235,37 @@ def _where(condition: Type, x: Type, y: Type) -> Definition:
     return Definition.statement([condition, x, y], value, list(shape), len(shape))
 
 
-def where(condition: Operand, x: Operand, y: Operand, /) -> Array:
+def where(condition: Operand, x: Operand | None = None, y: Operand | None = None, /) -> Array:
     """x where the condition holds, else y.
 
     >>> where([True, False], [1, 2], [3, 4]).tolist()
     [1, 4]
     """
+    if x is None or y is None:
+        raise NotImplementedError(
+            "einrel.where(condition) without x and y: the shape would depend on elements; numpy.where takes our arrays"
+        )
     nodes = [node_of(condition), *together([x, y])]
     return Array(apply(_where(*[node.type for node in nodes]), *nodes))
 
 
-def clip(x: Operand, /, min: Operand | None = None, max: Operand | None = None) -> Array:
-    """x, but at least `min` and at most `max`; of the type of all three, as NumPy's.
+def clip(
+    x: Operand,
+    /,
+    min: Operand | None = None,
+    max: Operand | None = None,
+    out: None = None,
+    *,
+    a_min: Operand | None = None,
+    a_max: Operand | None = None,
+) -> Array:
+    """x, but at least `min` and at most `max`, which NumPy calls a_min and a_max, too; of the type of all three.
 
     >>> clip([1, 5, 9], 2, 8).tolist()
     [2, 5, 8]
     """
+    refuse_out(out)
+    min, max = a_min if min is None else min, a_max if max is None else max
     own = Array(node_of(x))
     bounds: list[tuple[Operand, str]] = []
     if min is not None and not _is_beyond(min, own.dtype, "min"):
@@ -256,7 +287,9 @@ def _is_beyond(bound: Operand, dtype: DType, limit: str) -> bool:
     return bound <= last if limit == "min" else bound >= last
 
 
-def astype(x: Operand, dtype: npt.DTypeLike, /, *, copy: bool = True, device: str | None = None) -> Array:
+def astype(
+    x: Operand, dtype: npt.DTypeLike, /, *, copy: bool = True, casting: str = "unsafe", device: str | None = None
+) -> Array:
     """The elements as another type: floats towards zero and saturating to integers, NaN as 0.
 
     With `copy`, they have memory of their own, even where the type is theirs already. Those that are there, in an array
@@ -266,7 +299,7 @@ def astype(x: Operand, dtype: npt.DTypeLike, /, *, copy: bool = True, device: st
     [1, -1]
     """
     node = node_of(x)
-    wanted = NAMES[computed_as(np.dtype(dtype))]
+    wanted = NAMES[cast_allowed(BY_NAME[node.type.dtype], dtype, casting)]
     if node.type.dtype == wanted and not copy:
         return Array(node)
     if node.type.dtype == wanted and node.is_computed:
@@ -277,7 +310,9 @@ def astype(x: Operand, dtype: npt.DTypeLike, /, *, copy: bool = True, device: st
 def _bitwise(name: str, logical: str, x: Operand, y: Operand) -> Array:
     nodes = together([x, y])
     if any(node.type.dtype != "bool" for node in nodes):
-        raise NotImplementedError(f"{name} of integers: the language has no operations on bits")
+        raise NotImplementedError(
+            f"{name} of integers: the language has no operations on bits; NumPy's takes our arrays"
+        )
     return BINARY[logical](*[Array(node) for node in nodes])
 
 
@@ -372,9 +407,12 @@ def _nothing(type: Type) -> Definition:
 class Unsupported:
     """A function of the standard that the language cannot say."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, instead: str = "") -> None:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = "Not there: the language cannot say it."
+        self._instead = instead or f"numpy.{name}"
 
     def __call__(self, *arguments: Any, **options: Any) -> NoReturn:
-        raise NotImplementedError(f"einrel.{self.__name__}: the language cannot say it yet; NumPy's takes our arrays")
+        raise NotImplementedError(
+            f"einrel.{self.__name__}: the language cannot say it; {self._instead} takes our arrays and computes it"
+        )

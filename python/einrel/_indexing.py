@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+import einrel as er
+
 from ._array import Array, Operand, node_of
 from ._formula import Definition, Formula, apply, broadcast_element, call, element, kept, label, where
 from ._native import Node, Type
-from ._reductions import axes_of
+from ._reductions import axes_of, refuse_out
 from ._shapes import reshape
 
 
@@ -235,19 +237,28 @@ def get(array: Array, key: Any) -> Array:
     return Array(apply(_selection(parts, *[node.type for node in nodes]), *nodes))
 
 
-def take(x: Operand, indices: Operand, /, *, axis: int | None = None) -> Array:
-    """The elements at these positions of a dimension; positions below 0 count from the end.
+def take(x: Operand, indices: Operand, /, axis: int | None = None, out: None = None, mode: str = "raise") -> Array:
+    """The elements at these positions of a dimension; without one, of all elements in one.
+
+    Positions below 0 count from the end. Those outside are an error, or with `mode` "wrap" counted round and round, or
+    with "clip" the first or the last one.
 
     >>> take([10, 20, 30], [2, 0]).tolist()
     [30, 10]
     """
+    refuse_out(out)
     array = Array(node_of(x))
     if axis is None:
-        if array.ndim != 1:
-            raise ValueError(f"give an axis: the array has {array.ndim} dimensions")
-        axis = 0
+        array, axis = reshape(array, (-1,)), 0
     (d,) = axes_of(axis, array.ndim)
-    return array[(*[slice(None)] * d, Array(node_of(indices)))]
+    positions = Array(node_of(indices))
+    if mode == "wrap":
+        positions = er.remainder(positions, array.shape[d])
+    elif mode == "clip":
+        positions = er.clip(positions, 0, array.shape[d] - 1)
+    elif mode != "raise":
+        raise ValueError(f"mode {mode!r}: it is one of raise, wrap and clip")
+    return array[(*[slice(None)] * d, positions)]
 
 
 @kept
@@ -261,7 +272,7 @@ def _along(axis: int, shape: tuple[int, ...], type: Type, positions: Type) -> De
     return Definition.statement([type, positions], element(0, indices), list(shape), rank)
 
 
-def take_along_axis(x: Operand, indices: Operand, /, *, axis: int | None = -1) -> Array:
+def take_along_axis(x: Operand, indices: Operand, /, axis: int | None = -1) -> Array:
     """Of each row along a dimension the elements at the positions in the same row of `indices`.
 
     Other dimensions broadcast. Without an axis, the elements of x are one row.

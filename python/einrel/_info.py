@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array
-from ._dtypes import BY_NAME, DType, bfloat16, computed_as, promoted
+from ._dtypes import BY_NAME, DType, ElementType, bfloat16, computed_as, dtype_of, promoted
 from ._elementwise import together
 
 _KINDS = {
@@ -23,26 +23,41 @@ _KINDS = {
 
 
 def result_type(*operands: Any) -> DType:
-    """The type of what is computed of these arrays, types and numbers.
+    """The type of what is computed of these arrays, types, names of types and numbers.
 
-    >>> result_type(np.dtype("int32"), np.dtype("float32"))
+    >>> result_type("int32", np.dtype("float32"))
     dtype('float64')
     """
-    like = [np.zeros((), computed_as(np.dtype(x))) if isinstance(x, (np.dtype, type)) else x for x in operands]
+    if not operands:
+        raise ValueError("give one array, type or number at least")
+    like = [np.zeros((), computed_as(dtype_of(x))) if _is_type(x) else x for x in operands]
     return promoted(*[BY_NAME[node.type.dtype] for node in together(like)])
 
 
-def can_cast(from_: Array | npt.DTypeLike, to: npt.DTypeLike, /) -> bool:
-    """Whether all values of one type are values of the other.
+def _is_type(x: Any) -> bool:
+    return isinstance(x, (np.dtype, type, str, ElementType))
+
+
+def promote_types(type1: npt.DTypeLike, type2: npt.DTypeLike) -> DType:
+    """The type in which elements of these are computed together.
+
+    >>> promote_types("float32", "int32")
+    dtype('float64')
+    """
+    return promoted(computed_as(dtype_of(type1)), computed_as(dtype_of(type2)))
+
+
+def can_cast(from_: Array | npt.DTypeLike, to: npt.DTypeLike, /, casting: Any = "safe") -> bool:
+    """Whether all values of one type are values of the other; or what else a rule of NumPy's allows.
 
     >>> can_cast(np.int32, np.int64)
     True
     """
-    own = from_.dtype if isinstance(from_, Array) else np.dtype(from_)
-    wanted = np.dtype(to)
+    own = from_.dtype if isinstance(from_, Array) else dtype_of(from_)
+    wanted = dtype_of(to)
     if bfloat16 in (own, wanted):
         return bool(promoted(own, wanted) == wanted)
-    return bool(np.can_cast(own, wanted))
+    return bool(np.can_cast(own, wanted, casting))
 
 
 def isdtype(dtype: npt.DTypeLike, kind: Any) -> bool:
@@ -51,14 +66,14 @@ def isdtype(dtype: npt.DTypeLike, kind: Any) -> bool:
     >>> isdtype(np.float32, ("integral", "real floating"))
     True
     """
-    own = np.dtype(dtype)
+    own = dtype_of(dtype)
     if isinstance(kind, tuple):
         return any(isdtype(own, one) for one in kind)
     if isinstance(kind, str):
         if kind not in _KINDS:
             raise ValueError(f"there is no kind {kind!r} of types; kinds are {', '.join(_KINDS)}")
         return own.name in _KINDS[kind]
-    return bool(own == np.dtype(kind))
+    return bool(own == dtype_of(kind))
 
 
 def finfo(type: Any, /) -> Any:
@@ -67,7 +82,7 @@ def finfo(type: Any, /) -> Any:
     >>> float(finfo(np.float32).max) > 3e38
     True
     """
-    dtype = type.dtype if isinstance(type, Array) else np.dtype(type)
+    dtype = type.dtype if isinstance(type, Array) else dtype_of(type)
     if dtype == bfloat16:
         import ml_dtypes  # slow to import where nobody asks
 
@@ -81,7 +96,7 @@ def iinfo(type: Any, /) -> Any:
     >>> iinfo(np.int32).max
     2147483647
     """
-    return np.iinfo(type.dtype if isinstance(type, Array) else np.dtype(type))
+    return np.iinfo(type.dtype if isinstance(type, Array) else dtype_of(type))
 
 
 class _NamespaceInfo:

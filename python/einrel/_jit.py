@@ -14,10 +14,10 @@ import numpy as np
 from . import _native
 from ._array import Array, identity, node_of
 from ._compute import explain_options, run_options
+from ._errors import compute_nodes, run_traced
 from ._formula import apply
 from ._lines import line_of_user
 from ._native import ExplainOptions, Node, Traced
-from ._native import compute as compute_nodes
 from ._numbers import Course, is_number
 from ._trees import constant, flatten, unflatten
 
@@ -154,7 +154,7 @@ class Jitted:
         if not all(node.is_leaf for node in nodes):
             compute_nodes(nodes, self._options)
         where = f"given by {self!r} in {line_of_user()}"
-        return unflatten(call.form, [Array(node) for node in call.traced(nodes, self._options, where)])
+        return unflatten(call.form, [Array(node) for node in run_traced(call.traced, nodes, self._options, where)])
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else _Method(self, instance)

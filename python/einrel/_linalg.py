@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numpy.linalg import LinAlgError
 
 from ._array import Array, Operand, node_of
 from ._creation import eye
@@ -22,7 +23,7 @@ from ._reductions import Axis, axes_of
 from ._reductions import max as max_
 from ._reductions import min as min_
 from ._reductions import sum as sum_
-from ._shapes import broadcast_to, expand_dims, moveaxis, reshape
+from ._shapes import broadcast_to, expand_dims, moveaxis, ravel, reshape
 
 
 def _product(subscripts: str, nodes: Sequence[Node]) -> Array:
@@ -95,13 +96,13 @@ def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Array:
 
 
 def outer(x1: Operand, x2: Operand, /) -> Array:
-    """x1[i] * x2[j].
+    """x1[i] * x2[j], of all elements of each.
 
     >>> outer([1, 2], [3, 4]).tolist()
     [[3, 4], [6, 8]]
     """
-    left, right = together([x1, x2])
-    return BINARY["multiply"](expand_dims(Array(left), axis=1), Array(right))
+    left, right = (ravel(Array(node)) for node in together([x1, x2]))
+    return BINARY["multiply"](expand_dims(left, axis=1), right)
 
 
 @kept
@@ -115,23 +116,39 @@ def _diagonal(offset: int, type: Type) -> Definition:
     return Definition.statement([type], value, [*batch, count], len(batch) + 1)
 
 
-def diagonal(x: Operand, /, *, offset: int = 0) -> Array:
+def _matrices(name: str, x: Operand) -> Node:
+    """The node of x, whose last two dimensions are those of matrices."""
+    node = node_of(x)
+    if len(node.type.shape) < 2:
+        raise LinAlgError(f"{name} of an array of shape {node.type.shape}: a matrix has two dimensions")
+    return node
+
+
+def matrix_diagonal(x: Operand, /, *, offset: int = 0) -> Array:
     """Diagonal `offset` of the last two dimensions.
 
-    >>> diagonal([[1, 2], [3, 4]]).tolist()
+    >>> matrix_diagonal([[1, 2], [3, 4]]).tolist()
     [1, 4]
     """
-    node = node_of(x)
+    node = _matrices("diagonal", x)
     return Array(apply(_diagonal(constant("offset", offset), node.type), node))
 
 
-def trace(x: Operand, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Array:
-    """The sum of `diagonal`.
+def matrix_trace(x: Operand, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Array:
+    """The sum of a diagonal of the last two dimensions.
 
-    >>> trace([[1, 2], [3, 4]]).tolist()
+    >>> matrix_trace([[1, 2], [3, 4]]).tolist()
     5
     """
-    return sum_(diagonal(x, offset=offset), axis=-1, dtype=dtype)
+    return sum_(matrix_diagonal(x, offset=offset), axis=-1, dtype=dtype)
+
+
+def _square(name: str, x: Operand) -> Node:
+    node = _matrices(name, x)
+    rows, columns = node.type.shape[-2:]
+    if rows != columns:
+        raise LinAlgError(f"{name} of matrices of {rows} rows and {columns} columns: they have as many of both")
+    return node
 
 
 @kept
@@ -147,7 +164,7 @@ def inv(x: Operand, /) -> Array:
     >>> inv([[2.0]]).tolist()
     [[0.5]]
     """
-    node = node_of(x)
+    node = _square("inv", x)
     own = BY_NAME[node.type.dtype]
     return Array(apply(_inverse(NAMES[own if is_floating(own) else float64], node.type), node))
 
@@ -183,9 +200,7 @@ def qr(x: Operand, /, *, mode: str = "reduced") -> QRResult:
     """
     if mode != "reduced":
         raise NotImplementedError(f"einrel.linalg.qr of mode {mode!r}: only 'reduced' is there")
-    node = node_of(x)
-    if len(node.type.shape) < 2:
-        raise ValueError(f"qr of an array of shape {node.type.shape}: a matrix has two dimensions")
+    node = _matrices("qr", x)
     own = BY_NAME[node.type.dtype]
     dtype = NAMES[own if is_floating(own) else float64]
     q, r = (Array(apply(_factor(name, dtype, node.type), node)) for name in ("qr_q", "qr_r"))
@@ -227,7 +242,7 @@ def _norm(own: Array, axis: Axis, keepdims: bool, ord: float) -> Array:
     return where(total == 0, 0, root) if ord > 0 else root  # whose derivative at 0 is infinite, and the norm's is none
 
 
-def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
+def vector_norm(x: Operand, /, axis: Axis = None, keepdims: bool = False, ord: float = 2) -> Array:
     """The norm of all elements over dimensions: the root of the sum of squares, or of order `ord`.
 
     >>> vector_norm([3.0, 4.0]).tolist()
@@ -240,20 +255,22 @@ def vector_norm(x: Operand, /, *, axis: Axis = None, keepdims: bool = False, ord
     return _norm(own, axis, keepdims, ord)
 
 
-def matrix_norm(x: Operand, /, *, keepdims: bool = False, ord: Any = "fro") -> Array:
+def matrix_norm(x: Operand, /, keepdims: bool = False, ord: Any = "fro") -> Array:
     """The norm of matrices in the last two dimensions: "fro", 1, -1, inf or -inf.
 
     >>> matrix_norm([[3.0, 0.0], [0.0, 4.0]]).tolist()
     5.0
     """
-    own = Array(node_of(x))
+    own = Array(_matrices("matrix_norm", x))
     if own.dtype in HALVES:
         wide = matrix_norm(astype(own, float32, copy=False), keepdims=keepdims, ord=ord)
         return astype(wide, own.dtype, copy=False)
     if ord == "fro":
         return vector_norm(own, axis=(-2, -1), keepdims=keepdims)
     if ord not in (1, -1, np.inf, -np.inf):
-        raise NotImplementedError(f"einrel.linalg.matrix_norm of order {ord!r}: the language has no singular values")
+        raise NotImplementedError(
+            f"einrel.linalg.matrix_norm of order {ord!r}: the language has no singular values; NumPy's takes our arrays"
+        )
     inner, outer_ = (-2, -1) if abs(ord) == 1 else (-1, -2)
     sums = sum_(UNARY["abs"](own), axis=inner, keepdims=True)
     chosen = _largest(sums, outer_, True) if ord > 0 else min_(sums, axis=outer_, keepdims=True)
@@ -266,7 +283,7 @@ def matrix_power(x: Operand, n: int, /) -> Array:
     >>> matrix_power([[1, 1], [0, 1]], 3).tolist()
     [[1, 3], [0, 1]]
     """
-    base = inv(x) if n < 0 else Array(node_of(x))
+    base = inv(x) if n < 0 else Array(_square("matrix_power", x))
     if n == 0:
         return broadcast_to(eye(base.shape[-1], dtype=base.dtype), base.shape)
     power, square = None, base

@@ -14,33 +14,12 @@ from ._array import Array, node_of
 from ._dtypes import NAMES, is_floating
 from ._functions import Unsupported
 from ._leaving import left_graph
+from ._missing import CHANGE_THE_FIRST
 from ._native import Node
+from ._numbers import is_number
 
-# NumPy's names for what is called otherwise in the array API.
-_OTHER_NAMES: Final[dict[str, str]] = {
-    "absolute": "abs",
-    "power": "pow",
-    "true_divide": "divide",
-    "around": "round",
-    "invert": "bitwise_invert",
-    "left_shift": "bitwise_left_shift",
-    "right_shift": "bitwise_right_shift",
-    "arccos": "acos",
-    "arccosh": "acosh",
-    "arcsin": "asin",
-    "arcsinh": "asinh",
-    "arctan": "atan",
-    "arctan2": "atan2",
-    "arctanh": "atanh",
-    "conjugate": "conj",
-    "concatenate": "concat",
-    "amax": "max",
-    "amin": "min",
-    "cumsum": "cumulative_sum",
-    "cumprod": "cumulative_prod",
-}
-# NumPy's functions that do something else than ours of that name.
-_DIFFERENT: Final = frozenset({"diagonal", "trace", "outer", "take", "reciprocal", "rint"})
+# NumPy's functions that give a bool of Python's, or an array that can be written to.
+_DIFFERENT: Final = frozenset({"allclose", "array_equal", "array_equiv", "copy"})
 # What a ufunc does along a dimension.
 _REDUCTIONS: Final[dict[str, str]] = {
     "add": "sum",
@@ -51,15 +30,17 @@ _REDUCTIONS: Final[dict[str, str]] = {
     "logical_or": "any",
     "logaddexp": "logsumexp",
 }
+_RUNNING: Final[dict[str, str]] = {"add": "cumsum", "multiply": "cumprod"}
 # Options of NumPy's functions that change nothing where they have these values.
-_DEFAULTS: Final[dict[str, Any]] = {"where": True, "out": None, "dtype": None, "initial": np._NoValue, "order": "K"}
+_DEFAULTS: Final[dict[str, Any]] = {"where": True, "out": None, "dtype": None, "order": "K", "subok": True}
 
 
-def _named(name: str) -> Callable[..., Any] | None:
-    if name in _DIFFERENT:
+def _named(name: str, module: str = "numpy") -> Callable[..., Any] | None:
+    namespace: Any = {"numpy": er, "numpy.linalg": er.linalg}.get(module)
+    if namespace is None or name in _DIFFERENT or name not in namespace.__all__:
         return None
-    function = getattr(er, _OTHER_NAMES.get(name, name), None)
-    return None if function is None or isinstance(function, Unsupported) else function
+    function = getattr(namespace, name)
+    return function if callable(function) and not isinstance(function, Unsupported) else None
 
 
 def _elements(value: Any) -> Any:
@@ -121,71 +102,86 @@ def _store(result: Any, out: Any) -> Any:
     return left_graph(out, [result._node], "written to an array of NumPy's")
 
 
-def _takes(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> bool:
-    try:
-        inspect.signature(function).bind(*arguments, **options)
-    except TypeError:
-        return False
-    return True
-
-
 def _refuse_to_change(name: str, first: Any) -> None:
     if isinstance(first, Array):
         raise TypeError(f"numpy.{name}: an einrel.Array does not change; make another one, as with einrel.where")
 
 
+def _of_type(dtype: Any, casting: str, operand: Any) -> Any:
+    """An operand in the type that a ufunc is asked to compute in."""
+    return er.asarray(operand, dtype) if is_number(operand) else er.astype(operand, dtype, casting=casting, copy=False)
+
+
+def _elementwise(called: Callable[..., Any], inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    """A ufunc's call: in the type `dtype`, and only where a mask holds, what was in `out` elsewhere."""
+    dtype, where = options.pop("dtype", None), options.pop("where", True)
+    casting, out = options.pop("casting", "same_kind"), options.pop("out", (None,))
+    if dtype is not None:
+        inputs = [_of_type(dtype, casting, operand) for operand in inputs]
+    result = called(*inputs, **options)
+    if isinstance(result, tuple):
+        return tuple(map(_store, result, out if len(out) == len(result) else [None] * len(result)))
+    if dtype is not None and result.dtype != np.dtype(dtype):
+        raise TypeError(f"{called} of type {dtype}")
+    if where is not True:
+        if out[0] is None:
+            raise TypeError("what has no elements where a mask does not hold")
+        result = er.where(where, result, out[0])
+    return _store(result, out[0])
+
+
+_REDUCE: Final = ("axis", "dtype", "out", "keepdims", "initial", "where")  # what a reduction of NumPy's takes, in order
+
+
+def _reduced(called: Callable[..., Any], inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
+    """A ufunc's reduction, or its running one."""
+    given = {"axis": 0, **_without_defaults({**dict(zip(_REDUCE, inputs[1:])), **options})}
+    out = given.pop("out", (None,))
+    return _store(called(inputs[0], **given), out[0] if isinstance(out, tuple) else out)
+
+
+def _of_all_pairs(called: Callable[..., Any], inputs: Sequence[Any], options: dict[str, Any]) -> Any:
+    left, right = (Array(node_of(x)) for x in inputs)
+    return _elementwise(called, [left.reshape(left.shape + (1,) * right.ndim), right], options)
+
+
 def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """ufunc(inputs), or its reduction."""
+    name = ufunc.__name__
     if method == "at":
-        _refuse_to_change(f"{ufunc.__name__}.at", inputs[0])
-    full_name = f"numpy.{ufunc.__name__}" + (f".{method}" if method != "__call__" else "")
-    given = _without_defaults(options)
-    out = given.pop("out", (None,))[0]
-    called = _named(ufunc.__name__) if method == "__call__" else None
-    if method == "reduce" and ufunc.__name__ in _REDUCTIONS:
-        called = _named(_REDUCTIONS[ufunc.__name__])
-        given.setdefault("axis", 0)
-    if called is None or not _takes(called, inputs, given):
-        return _of_elements(full_name, getattr(ufunc, method), inputs, options)
+        _refuse_to_change(f"{name}.at", inputs[0])
+    names = {"reduce": _REDUCTIONS, "accumulate": _RUNNING}.get(method, {name: name})
+    called = _named(names[name]) if name in names and method != "reduceat" else None
     try:
-        result = called(*inputs, **given)
-    except (NotImplementedError, TypeError):  # of these types: NumPy's may
-        return _of_elements(full_name, getattr(ufunc, method), inputs, options)
-    return _store(result, out)
+        if called is not None and method in ("reduce", "accumulate"):
+            return _reduced(called, inputs, options)
+        if called is not None:
+            call = _of_all_pairs if method == "outer" else _elementwise
+            return call(called, inputs, _without_defaults(options))
+    except (NotImplementedError, TypeError):  # of these types, or with these options: NumPy's may
+        pass
+    full_name = f"numpy.{name}" + (f".{method}" if method != "__call__" else "")
+    return _of_elements(full_name, getattr(ufunc, method), inputs, options)
 
 
-def call_function(function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
+def call_function(function: Any, arguments: Sequence[Any], options: Mapping[str, Any]) -> Any:
     """numpy.function(arguments)."""
     name = function.__name__
-    if name in _OF_SHAPES and _takes(_OF_SHAPES[name], arguments, options):
-        return _OF_SHAPES[name](*arguments, **options)
-    if name in _CHANGE_THE_FIRST and arguments:
+    if name in CHANGE_THE_FIRST and arguments:
         _refuse_to_change(name, arguments[0])
-    called = _named(name)
-    given = _without_defaults(options)
-    out = given.pop("out", None)
-    ours = tuple(arguments)
-    if len(arguments) == 2 and name in _AXIS_COMES_SECOND:  # it is a keyword in the array API
-        given["axis"] = arguments[1]
-        ours = ours[:1]
-    if called is None or not _takes(called, ours, given):
-        return _of_elements(f"{function.__module__}.{name}", function, arguments, options)
+    called = _named(name, function.__module__)
     try:
-        result = called(*ours, **given)
+        if called is not None:
+            bound = inspect.signature(called).bind(*arguments, **_without_defaults(options))
+    except TypeError:  # options that ours does not take
+        called = None
+    try:
+        if called is not None:
+            out = bound.arguments.pop("out", None)
+            return _store(called(*bound.args, **bound.kwargs), out)
     except NotImplementedError:  # of these types: NumPy's may
-        return _of_elements(f"{function.__module__}.{name}", function, arguments, options)
-    return _store(result, out)
+        pass
+    return _of_elements(f"{function.__module__}.{name}", function, arguments, options)
 
 
-# What needs no elements.
-_OF_SHAPES: Final[dict[str, Callable[..., Any]]] = {
-    "shape": lambda a: a.shape,
-    "ndim": lambda a: a.ndim,
-    "size": lambda a: a.size,
-}
 _GIVE_NUMPYS: Final = frozenset({"numpy.copy"})  # who calls these wants to write to the result
-_CHANGE_THE_FIRST: Final = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"})
-_AXIS_COMES_SECOND: Final = frozenset(
-    {"sum", "prod", "max", "min", "mean", "var", "std", "any", "all", "argmax", "argmin", "concat", "stack", "flip"}
-    | {"expand_dims"}
-)

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import operator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+import einrel as er
+
 from ._array import Array, Operand, node_of
-from ._dtypes import BY_NAME, NAMES, DType, bool_, computed_as, float64, int64, is_complex, is_floating
+from ._dtypes import (
+    BY_NAME,
+    NAMES,
+    DType,
+    bool_,
+    computed_as,
+    dtype_of,
+    float64,
+    int64,
+    is_complex,
+    is_floating,
+)
 from ._formula import Definition, Formula, apply, call, cast, element, kept, label
 from ._native import Type
 from ._numbers import constant
 
 Axis = int | tuple[int, ...] | None
+Where = Operand | None  # a mask of the elements that count
 
 
 def axes_of(axis: Axis, rank: int) -> tuple[int, ...]:
@@ -77,26 +92,63 @@ def _dtype_of(x: Operand) -> DType:
 
 def _summed_as(x: Operand, dtype: npt.DTypeLike | None) -> DType:
     if dtype is not None:
-        return computed_as(np.dtype(dtype))
+        return computed_as(dtype_of(dtype))
     own = _dtype_of(x)
     return own if is_floating(own) else int64
 
 
-def _averaged_as(x: Operand) -> DType:
+def _averaged_as(x: Operand, dtype: npt.DTypeLike | None = None) -> DType:
+    if dtype is not None:
+        return computed_as(dtype_of(dtype))
     own = _dtype_of(x)
     return own if is_floating(own) else float64
 
 
-def sum(x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """The sum over dimensions; of integers i64.
+def refuse_out(out: object) -> None:
+    """Results have memory of their own; NumPy's functions write those of ours to arrays of NumPy's."""
+    if out is not None:
+        raise TypeError("out: an einrel.Array does not change; NumPy's function of that name writes to NumPy's arrays")
+
+
+def _chosen(x: Operand, where: Where, otherwise: float) -> Operand:
+    """The elements that count, and others in place of the rest."""
+    if where is True or where is None:
+        return x
+    x, mask = (Array(node_of(value)) for value in (x, where))
+    if mask.dtype != bool_:
+        raise TypeError(f"where: an array of {mask.dtype}, not of truth values")
+    return er.where(mask, x, otherwise)
+
+
+def _joined(name: str, result: Array, initial: Any) -> Array:
+    """The result together with one more element."""
+    if initial is None:
+        return result
+    joined: Array = getattr(er, name)(result, er.asarray(initial, result.dtype))
+    return joined
+
+
+def sum(
+    x: Operand,
+    /,
+    axis: Axis = None,
+    dtype: npt.DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Operand | None = None,
+    where: Where = True,
+) -> Array:
+    """The sum over dimensions, of the elements at which `where` holds, and of `initial`; of integers i64.
 
     >>> sum([[1, 2], [3, 4]], axis=0).tolist()
     [4, 6]
     """
-    return _reduce("sum", x, axis, keepdims, _summed_as(x, dtype))
+    refuse_out(out)
+    result = _reduce("sum", _chosen(x, where, 0), axis, keepdims, _summed_as(x, dtype))
+    return _joined("add", result, initial)
 
 
-def sumsq(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def sumsq(x: Operand, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """The sum of the squares over dimensions; of integers i64. Floats are squared and added in f64.
 
     >>> sumsq([[1, 2], [3, 4]], axis=0).tolist()
@@ -105,61 +157,130 @@ def sumsq(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
     return _reduce("sumsq", x, axis, keepdims, _summed_as(x, None))
 
 
-def prod(x: Operand, /, *, axis: Axis = None, dtype: npt.DTypeLike | None = None, keepdims: bool = False) -> Array:
-    """The product over dimensions; of integers i64.
+def prod(
+    x: Operand,
+    /,
+    axis: Axis = None,
+    dtype: npt.DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Operand | None = None,
+    where: Where = True,
+) -> Array:
+    """The product over dimensions, of the elements at which `where` holds, and of `initial`; of integers i64.
 
     >>> prod([[1, 2], [3, 4]], axis=0).tolist()
     [3, 8]
     """
-    return _reduce("prod", x, axis, keepdims, _summed_as(x, dtype))
+    refuse_out(out)
+    result = _reduce("prod", _chosen(x, where, 1), axis, keepdims, _summed_as(x, dtype))
+    return _joined("multiply", result, initial)
 
 
-def max(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The largest element over dimensions; NaN if any is.
+def _extreme(
+    name: str, x: Operand, axis: Axis, out: None, keepdims: bool, initial: Operand | None, where: Where
+) -> Array:
+    refuse_out(out)
+    own = Array(node_of(x))
+    if where is not True and where is not None:
+        if initial is None:
+            raise ValueError(f"{name} where a mask holds, which may be nowhere: give initial as well")
+        own = er.where(where, own, er.asarray(initial, own.dtype))
+    axes = axes_of(axis, own.ndim)
+    both = "maximum" if name == "max" else "minimum"
+    if 0 in [own.shape[d] for d in axes]:
+        if initial is None:
+            raise ValueError(f"{name} of no elements, along a dimension of extent 0: give initial")
+        extents = [1 if d in axes else own.shape[d] for d in range(own.ndim) if keepdims or d not in axes]
+        return er.full(extents, initial, own.dtype)
+    return _joined(both, _reduce(name, own, axis, keepdims, own.dtype), initial)
+
+
+def max(
+    x: Operand,
+    /,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Operand | None = None,
+    where: Where = True,
+) -> Array:
+    """The largest over dimensions, of the elements at which `where` holds, and of `initial`; NaN if any is.
 
     >>> max([[1, 2], [3, 0]], axis=0).tolist()
     [3, 2]
     """
-    return _reduce("max", x, axis, keepdims, _dtype_of(x))
+    return _extreme("max", x, axis, out, keepdims, initial, where)
 
 
-def min(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The smallest element over dimensions; NaN if any is.
+def min(
+    x: Operand,
+    /,
+    axis: Axis = None,
+    out: None = None,
+    keepdims: bool = False,
+    initial: Operand | None = None,
+    where: Where = True,
+) -> Array:
+    """The smallest over dimensions, of the elements at which `where` holds, and of `initial`; NaN if any is.
 
     >>> min([[1, 2], [3, 0]], axis=0).tolist()
     [1, 0]
     """
-    return _reduce("min", x, axis, keepdims, _dtype_of(x))
+    return _extreme("min", x, axis, out, keepdims, initial, where)
 
 
-def mean(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """The mean over dimensions; of integers f64.
+def mean(
+    x: Operand,
+    /,
+    axis: Axis = None,
+    dtype: npt.DTypeLike | None = None,
+    out: None = None,
+    keepdims: bool = False,
+    *,
+    where: Where = True,
+) -> Array:
+    """The mean over dimensions, of the elements at which `where` holds; of integers f64.
 
     >>> mean([[1, 2], [3, 4]], axis=0).tolist()
     [2.0, 3.0]
     """
-    return _reduce("mean", x, axis, keepdims, _averaged_as(x))
+    refuse_out(out)
+    if where is True or where is None:
+        return _reduce("mean", x, axis, keepdims, _averaged_as(x, dtype))
+    x = er.astype(x, _averaged_as(x, dtype), copy=False)
+    return sum(x, axis=axis, keepdims=keepdims, where=where) / _count(x, axis, keepdims, where)
 
 
-def any(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Whether an element over dimensions is not 0.
+def _count(x: Array, axis: Axis, keepdims: bool, where: Where) -> Array:
+    """How many elements count, in the type of x."""
+    counted = True if where is None else where
+    return sum(er.broadcast_to(counted, x.shape), axis=axis, keepdims=keepdims, dtype=x.dtype)
+
+
+def any(x: Operand, /, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Where = True) -> Array:
+    """Whether an element over dimensions is not 0, of those at which `where` holds.
 
     >>> any([[0, 2], [0, 0]], axis=0).tolist()
     [False, True]
     """
+    refuse_out(out)
+    x = _chosen(x, where, 0)
     return _reduce("any", x, axis, keepdims, _dtype_of(x), bool_)
 
 
-def all(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
-    """Whether no element over dimensions is 0.
+def all(x: Operand, /, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Where = True) -> Array:
+    """Whether no element over dimensions is 0, of those at which `where` holds.
 
     >>> all([[1, 2], [0, 4]], axis=0).tolist()
     [False, True]
     """
+    refuse_out(out)
+    x = _chosen(x, where, 1)
     return _reduce("all", x, axis, keepdims, _dtype_of(x), bool_)
 
 
-def logsumexp(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def logsumexp(x: Operand, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """log(sum(exp(x))) over dimensions, without overflow.
 
     >>> logsumexp([1000.0, -1000.0]).tolist()
@@ -168,7 +289,7 @@ def logsumexp(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Ar
     return _reduce("logsumexp", x, axis, keepdims, _averaged_as(x))
 
 
-def count_nonzero(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -> Array:
+def count_nonzero(x: Operand, /, axis: Axis = None, *, keepdims: bool = False) -> Array:
     """How many elements over dimensions are not 0.
 
     >>> count_nonzero([1, 0, 2]).tolist()
@@ -179,27 +300,31 @@ def count_nonzero(x: Operand, /, *, axis: Axis = None, keepdims: bool = False) -
 
 def _position(function: str, x: Operand, axis: int | None, keepdims: bool) -> Array:
     array = Array(node_of(x))
+    if 0 in [array.shape[d] for d in axes_of(axis, array.ndim)]:
+        raise ValueError(f"{function} of no elements, along a dimension of extent 0")
     if array.ndim == 0:  # where there is one element
         axes_of(axis, 0)
         return Array(node_of(np.int64(0)))
     return _reduce(function, array, axis, keepdims, array.dtype, int64)
 
 
-def argmax(x: Operand, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmax(x: Operand, /, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
     """The position of the largest element, the first among equals: i64; without `axis` in row-major order.
 
     >>> argmax([[1, 2], [3, 0]], axis=1).tolist()
     [1, 0]
     """
+    refuse_out(out)
     return _position("argmax", x, axis, keepdims)
 
 
-def argmin(x: Operand, /, *, axis: int | None = None, keepdims: bool = False) -> Array:
+def argmin(x: Operand, /, axis: int | None = None, out: None = None, *, keepdims: bool = False) -> Array:
     """The position of the smallest element, the first among equals: i64; without `axis` in row-major order.
 
     >>> argmin([[1, 2], [3, 0]], axis=1).tolist()
     [0, 1]
     """
+    refuse_out(out)
     return _position("argmin", x, axis, keepdims)
 
 
@@ -227,32 +352,86 @@ def _variance(
     return layout.definition(type, call("sqrt", variance) if root else variance)
 
 
-def _spread(x: Operand, axis: Axis, correction: float, keepdims: bool, root: bool) -> Array:
+def _spread(
+    x: Operand,
+    axis: Axis,
+    dtype: npt.DTypeLike | None,
+    out: None,
+    ddof: float,
+    keepdims: bool,
+    where: Where,
+    mean: Operand | None,
+    correction: float | None,
+    root: bool,
+) -> Array:
+    refuse_out(out)
     node = node_of(x)
     axes = axes_of(axis, len(node.type.shape))
     if is_complex(BY_NAME[node.type.dtype]):
         raise NotImplementedError("variances of complex numbers: take abs(x - mean(x)) ** 2")
-    dtype = NAMES[_averaged_as(Array(node))]
-    divisor_less = float(constant("correction", correction))
-    return Array(apply(_variance(axes, divisor_less, keepdims, dtype, root, node.type), node))
+    if correction is not None and ddof != 0:
+        raise ValueError(f"ddof={ddof} and correction={correction} are names of the same: give one")
+    own = _averaged_as(Array(node), dtype)
+    divisor_less = float(
+        constant("ddof" if correction is None else "correction", ddof if correction is None else correction)
+    )
+    if where is True and mean is None:
+        return Array(apply(_variance(axes, divisor_less, keepdims, NAMES[own], root, node.type), node))
+    return _spread_of(er.astype(Array(node), own, copy=False), axis, divisor_less, keepdims, where, mean, root)
 
 
-def var(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def _spread_of(
+    x: Array, axis: Axis, divisor_less: float, keepdims: bool, where: Where, middle: Operand | None, root: bool
+) -> Array:
+    """Of the elements at which `where` holds, from a mean that may be given."""
+    distance = x - (mean(x, axis=axis, keepdims=True, where=where) if middle is None else middle)
+    squares = sum(distance * distance, axis=axis, keepdims=keepdims, where=where)
+    variance = squares / er.maximum(_count(x, axis, keepdims, where) - divisor_less, 0)
+    return er.sqrt(variance) if root else variance
+
+
+def var(
+    x: Operand,
+    /,
+    axis: Axis = None,
+    dtype: npt.DTypeLike | None = None,
+    out: None = None,
+    ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    where: Where = True,
+    mean: Operand | None = None,
+    correction: float | None = None,
+) -> Array:
     """The mean of squared distances from the mean, over dimensions; divided by their number less `correction`.
+
+    NumPy calls that number `ddof`. `mean` is the mean with the dimensions kept, where it is known already.
 
     >>> var([1.0, 2.0, 3.0], correction=1).tolist()
     1.0
     """
-    return _spread(x, axis, correction, keepdims, root=False)
+    return _spread(x, axis, dtype, out, ddof, keepdims, where, mean, correction, False)
 
 
-def std(x: Operand, /, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False) -> Array:
+def std(
+    x: Operand,
+    /,
+    axis: Axis = None,
+    dtype: npt.DTypeLike | None = None,
+    out: None = None,
+    ddof: float = 0.0,
+    keepdims: bool = False,
+    *,
+    where: Where = True,
+    mean: Operand | None = None,
+    correction: float | None = None,
+) -> Array:
     """The root of `var`.
 
     >>> std([1.0, 2.0, 3.0], correction=1).tolist()
     1.0
     """
-    return _spread(x, axis, correction, keepdims, root=True)
+    return _spread(x, axis, dtype, out, ddof, keepdims, where, mean, correction, True)
 
 
 @kept
@@ -268,7 +447,7 @@ def _normalise(function: str, x: Operand, axis: Axis, *parameters: float) -> Arr
     return Array(apply(_normalised(function, axes, parameters, node.type), node))
 
 
-def softmax(x: Operand, /, *, axis: Axis = -1) -> Array:
+def softmax(x: Operand, /, axis: Axis = -1) -> Array:
     """exp(x) / sum(exp(x)) over dimensions, without overflow.
 
     >>> softmax([1000.0, 1000.0]).tolist()
@@ -277,7 +456,7 @@ def softmax(x: Operand, /, *, axis: Axis = -1) -> Array:
     return _normalise("softmax", x, axis)
 
 
-def log_softmax(x: Operand, /, *, axis: Axis = -1) -> Array:
+def log_softmax(x: Operand, /, axis: Axis = -1) -> Array:
     """The logarithm of `softmax`.
 
     >>> log_softmax([1000.0]).tolist()
@@ -286,7 +465,7 @@ def log_softmax(x: Operand, /, *, axis: Axis = -1) -> Array:
     return _normalise("log_softmax", x, axis)
 
 
-def layer_norm(x: Operand, /, *, axis: Axis = -1, eps: float = 1e-5) -> Array:
+def layer_norm(x: Operand, /, axis: Axis = -1, *, eps: float = 1e-5) -> Array:
     """(x - mean x) / sqrt(var x + eps) over dimensions.
 
     >>> layer_norm([1.0, 3.0], eps=0.0).tolist()
@@ -295,7 +474,7 @@ def layer_norm(x: Operand, /, *, axis: Axis = -1, eps: float = 1e-5) -> Array:
     return _normalise("layer_norm", x, axis, constant("eps", eps))
 
 
-def rms_norm(x: Operand, /, *, axis: Axis = -1, eps: float = 1e-5) -> Array:
+def rms_norm(x: Operand, /, axis: Axis = -1, *, eps: float = 1e-5) -> Array:
     """x / sqrt(mean(x * x) + eps) over dimensions.
 
     >>> rms_norm([3.0, -3.0], eps=0.0).tolist()

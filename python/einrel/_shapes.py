@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import operator
-from collections.abc import Callable, Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
-from ._array import Array, NDArray, Operand, node_of
-from ._dtypes import BY_NAME, NAMES, DType, computed_as, promoted
-from ._elementwise import cast_definition
-from ._formula import (
-    Definition,
-    Formula,
-    apply,
-    broadcast_element,
-    call,
-    cast,
-    element,
-    kept,
-    label,
-    permuted_view,
-    where,
-)
-from ._native import Node, Type
+import einrel as er
+
+from ._array import Array, Operand, node_of
+from ._dtypes import BY_NAME
+from ._formula import Definition, apply, broadcast_element, element, kept, label, permuted_view
+from ._native import Type
 from ._reductions import axes_of
 
 Shape = int | Sequence[int]
@@ -47,7 +35,7 @@ def _permutation(order: tuple[int, ...], type: Type) -> Definition:
     return permuted_view(type, order)
 
 
-def permute_dims(x: Operand, /, axes: tuple[int, ...]) -> Array:
+def permute_dims(x: Operand, /, axes: Sequence[int]) -> Array:
     """The dimensions in another order: dimension d of the result is axes[d] of x.
 
     >>> permute_dims([[1, 2], [3, 4]], (1, 0)).tolist()
@@ -61,6 +49,33 @@ def permute_dims(x: Operand, /, axes: tuple[int, ...]) -> Array:
     if order == tuple(range(rank)):
         return Array(node)
     return Array(apply(_permutation(order, node.type), node))
+
+
+def swapaxes(x: Operand, axis1: int, axis2: int) -> Array:
+    """Two dimensions swapped.
+
+    >>> swapaxes([[1, 2], [3, 4]], 0, 1).tolist()
+    [[1, 3], [2, 4]]
+    """
+    array = Array(node_of(x))
+    order = list(range(array.ndim))
+    first, second = _axis_of(axis1, array.ndim), _axis_of(axis2, array.ndim)
+    order[first], order[second] = second, first
+    return permute_dims(array, tuple(order))
+
+
+def rollaxis(x: Operand, axis: int, start: int = 0) -> Array:
+    """A dimension moved in front of dimension `start`; see `moveaxis`, which is easier to read.
+
+    >>> rollaxis(np.zeros((2, 3, 4)), 2).shape
+    (4, 2, 3)
+    """
+    array = Array(node_of(x))
+    from_ = _axis_of(axis, array.ndim)
+    if not -array.ndim <= start <= array.ndim:
+        raise np.exceptions.AxisError(start, array.ndim + 1)
+    to = start + array.ndim if start < 0 else start
+    return moveaxis(array, from_, to - 1 if from_ < to else to)
 
 
 def transpose(x: Operand, axes: Sequence[int] | None = None) -> Array:
@@ -134,12 +149,20 @@ def _regrouping(to: tuple[int, ...], type: Type) -> Definition | None:
     return Definition.view(type, numbered[1], numbered[0], extents)
 
 
-def reshape(x: Operand, /, shape: Shape, *, copy: bool | None = None) -> Array:
-    """The same elements, in row-major order, under another shape; one extent may be -1 and follows.
+def reshape(x: Operand, /, shape: Shape, order: str = "C", *, copy: bool | None = None) -> Array:
+    """The same elements under another shape; one extent may be -1 and follows.
+
+    In row-major order, or in column-major order with `order="F"`.
 
     >>> reshape([1, 2, 3, 4], (2, -1)).tolist()
     [[1, 2], [3, 4]]
+    >>> reshape([1, 2, 3, 4], (2, -1), order="F").tolist()
+    [[1, 3], [2, 4]]
     """
+    if order == "F":
+        return transpose(reshape(transpose(x), shape_of(shape)[::-1]))
+    if order not in ("C", "A", "K"):
+        raise ValueError(f"order {order!r}: it is 'C', row-major, or 'F', column-major")
     node = node_of(x)
     own = node.type.shape
     wanted = shape_of(shape)
@@ -157,6 +180,53 @@ def reshape(x: Operand, /, shape: Shape, *, copy: bool | None = None) -> Array:
     if view is None:
         return reshape(reshape(Array(node), (-1,)), wanted)
     return Array(apply(view, node))
+
+
+def ravel(x: Operand, order: str = "C") -> Array:
+    """All elements in one dimension, in row-major order, or in column-major order with `order="F"`.
+
+    >>> ravel([[1, 2], [3, 4]]).tolist()
+    [1, 2, 3, 4]
+    """
+    return reshape(x, (-1,), order)
+
+
+def _at_least(x: Operand, before: int, after: int) -> Array:
+    """With so many new dimensions of extent 1."""
+    array = Array(node_of(x))
+    return reshape(array, (1,) * before + array.shape + (1,) * after)
+
+
+def _each(function: Callable[[Operand], Array], arrays: Sequence[Operand]) -> Any:
+    made = tuple(map(function, arrays))
+    return made[0] if len(made) == 1 else made
+
+
+def atleast_1d(*arrays: Operand) -> Any:
+    """The array with one dimension or more; a tuple of several.
+
+    >>> atleast_1d(3).tolist()
+    [3]
+    """
+    return _each(lambda x: _at_least(x, 1 - min(np.ndim(x), 1), 0), arrays)
+
+
+def atleast_2d(*arrays: Operand) -> Any:
+    """The array with two dimensions or more, new ones first; a tuple of several.
+
+    >>> atleast_2d([3, 4]).tolist()
+    [[3, 4]]
+    """
+    return _each(lambda x: _at_least(x, 2 - min(np.ndim(x), 2), 0), arrays)
+
+
+def atleast_3d(*arrays: Operand) -> Any:
+    """The array with three dimensions or more, those there are in the middle; a tuple of several.
+
+    >>> atleast_3d([3, 4]).shape
+    (1, 2, 1)
+    """
+    return _each(lambda x: _at_least(x, (2, 1, 0, 0)[min(np.ndim(x), 3)], int(np.ndim(x) < 3)), arrays)
 
 
 def expand_dims(x: Operand, /, axis: Shape = 0) -> Array:
@@ -234,7 +304,7 @@ def _flipping(axes: tuple[int, ...], type: Type) -> Definition:
     return Definition.statement([type], element(0, indices), list(type.shape), len(type.shape))
 
 
-def flip(x: Operand, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
+def flip(x: Operand, /, axis: int | tuple[int, ...] | None = None) -> Array:
     """The elements the other way round along these dimensions.
 
     >>> flip([1, 2, 3]).tolist()
@@ -247,151 +317,57 @@ def flip(x: Operand, /, *, axis: int | tuple[int, ...] | None = None) -> Array:
     return Array(apply(_flipping(axes, node.type), node))
 
 
-@kept
-def _concatenation(axis: int, dtype: str, *types: Type) -> Definition:
-    shape = list(types[0].shape)
-    shape[axis] = sum(type.shape[axis] for type in types)
-    value: Formula | None = None
-    begin = shape[axis]
-    for operand, type in reversed(list(enumerate(types))):
-        begin -= type.shape[axis]
-        indices = [label(d) - begin if d == axis and begin else label(d) for d in range(len(shape))]
-        own = call("pad", element(operand, indices), 0)
-        own = own if type.dtype == dtype else cast(dtype, own)
-        value = own if value is None else where(label(axis) < begin + type.shape[axis], own, value)
-    assert value is not None
-    return Definition.statement(list(types), value, shape, len(shape))
+def fliplr(x: Operand) -> Array:
+    """The second dimension the other way round.
 
-
-@kept
-def _stacking(axis: int, dtype: str, *types: Type) -> Definition:
-    shape = [*types[0].shape[:axis], len(types), *types[0].shape[axis:]]
-    others = [label(d) for d in range(len(shape)) if d != axis]
-    value: Formula | None = None
-    for operand, type in reversed(list(enumerate(types))):
-        own = element(operand, others)
-        own = own if type.dtype == dtype else cast(dtype, own)
-        value = own if value is None else where(label(axis) <= operand, own, value)
-    assert value is not None
-    return Definition.statement(list(types), value, shape, len(shape))
-
-
-_AT_ONCE: Final = 8  # arrays that a statement puts together: each of its elements looks at all of them
-_SMALL: Final = 2**16  # bytes of an array of NumPy's that is copied where it stands beside another one
-
-
-def _is_small(part: Operand) -> bool:
-    return type(part) is np.ndarray and part.nbytes <= _SMALL
-
-
-def _put_together(join: Callable[..., Definition], axis: int, dtype: DType, nodes: list[Node]) -> list[Node]:
-    """Each few neighbours as one."""
-    groups = [nodes[first : first + _AT_ONCE] for first in range(0, len(nodes), _AT_ONCE)]
-    return [apply(join(axis, NAMES[dtype], *[node.type for node in group]), *group) for group in groups]
-
-
-def _behind_each_other(axis: int, dtype: DType, nodes: list[Node]) -> Array:
-    while len(nodes) > 1:
-        nodes = _put_together(_concatenation, axis, dtype, nodes)
-    return Array(apply(cast_definition(NAMES[dtype], nodes[0].type), nodes[0]))
-
-
-def _with_neighbours(
-    parts: Sequence[Operand], dtype: DType, join: Callable[[list[NDArray]], NDArray]
-) -> Iterator[tuple[bool, Node]]:
-    """The parts, where small arrays of NumPy's that are neighbours are one; and whether it is such a one."""
-    for is_small, group in itertools.groupby(parts, _is_small):
-        if is_small:
-            yield True, node_of(join([np.asarray(part, dtype=dtype) for part in group]))
-        else:
-            yield from ((False, node_of(part)) for part in group)
-
-
-def concat(arrays: Sequence[Operand], /, *, axis: int | None = 0) -> Array:
-    """The arrays behind each other along a dimension; without one, of all elements.
-
-    >>> concat([[1, 2], [3]]).tolist()
-    [1, 2, 3]
+    >>> fliplr([[1, 2], [3, 4]]).tolist()
+    [[2, 1], [4, 3]]
     """
-    given = [array if isinstance(array, (Array, np.ndarray)) else Array(node_of(array)) for array in arrays]
-    if not given:
-        raise ValueError("nothing to put together: give one array or more")
-    if axis is None:
-        return concat([array.reshape(-1) for array in given])
-    position = _axis_of(axis, given[0].ndim)
-    for array in given:
-        rest = array.shape[:position] + array.shape[position + 1 :]
-        if array.ndim != given[0].ndim or rest != given[0].shape[:position] + given[0].shape[position + 1 :]:
-            raise ValueError(f"arrays of shapes {given[0].shape} and {array.shape} behind each other along {axis}")
-    dtype = promoted(*[computed_as(array.dtype) for array in given])
-    full = [array for array in given if array.shape[position] > 0] or given[:1]
-    nodes = [node for _, node in _with_neighbours(full, dtype, lambda some: np.concatenate(some, position))]
-    return _behind_each_other(position, dtype, nodes)
+    return flip(x, 1)
 
 
-def stack(arrays: Sequence[Operand], /, *, axis: int = 0) -> Array:
-    """The arrays beside each other along a new dimension, which is `axis` of the result.
+def flipud(x: Operand) -> Array:
+    """The first dimension the other way round.
 
-    >>> stack([[1, 2], [3, 4]], axis=1).tolist()
-    [[1, 3], [2, 4]]
+    >>> flipud([[1, 2], [3, 4]]).tolist()
+    [[3, 4], [1, 2]]
     """
-    given = [array if isinstance(array, (Array, np.ndarray)) else Array(node_of(array)) for array in arrays]
-    if not given:
-        raise ValueError("nothing to put together: give one array or more")
-    position = _axis_of(axis, given[0].ndim + 1)
-    for array in given:
-        if array.shape != given[0].shape:
-            raise ValueError(f"arrays of shapes {given[0].shape} and {array.shape} beside each other")
-    dtype = promoted(*[computed_as(array.dtype) for array in given])
-    nodes: list[Node] = []
-    parts = _with_neighbours(given, dtype, lambda some: np.stack(some, position))
-    for are_stacked, group in itertools.groupby(parts, lambda part: part[0]):
-        some = [node for _, node in group]
-        nodes += some if are_stacked else _put_together(_stacking, position, dtype, some)
-    return _behind_each_other(position, dtype, nodes)
+    return flip(x, 0)
 
 
-def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Array, ...]:
-    """One array for each position along a dimension.
+def rot90(x: Operand, k: int = 1, axes: Sequence[int] = (0, 1)) -> Array:
+    """Turned k times by a quarter, from the first of these dimensions towards the second.
 
-    >>> [row.tolist() for row in unstack([[1, 2], [3, 4]])]
-    [[1, 2], [3, 4]]
-    """
-    moved = moveaxis(x, axis, 0)
-    return tuple(moved[i] for i in range(moved.shape[0]))
-
-
-def roll(x: Operand, /, shift: Shape, *, axis: Shape | None = None) -> Array:
-    """The elements moved along dimensions, those that leave at one end coming in at the other.
-
-    >>> roll([1, 2, 3], 1).tolist()
-    [3, 1, 2]
+    >>> rot90([[1, 2], [3, 4]]).tolist()
+    [[2, 4], [1, 3]]
     """
     array = Array(node_of(x))
-    if axis is None:
-        return reshape(roll(reshape(array, (-1,)), shift, axis=0), array.shape)
-    shifts, axes = np.broadcast_arrays(shape_of(shift), shape_of(axis))
-    for by, given in zip(shifts.tolist(), axes.tolist()):
-        d = _axis_of(given, array.ndim)
-        cut = -by % array.shape[d] if array.shape[d] else 0
-        if cut:
-            before = (slice(None),) * d
-            array = concat([array[(*before, slice(cut, None))], array[(*before, slice(None, cut))]], axis=d)
-    return array
+    first, second = (_axis_of(axis, array.ndim) for axis in axes)
+    if first == second:
+        raise ValueError(f"axes {axes} are one dimension: a turn has two")
+    if k % 4 in (0, 2):
+        return flip(array, (first, second)) if k % 4 else array
+    return swapaxes(flip(array, second), first, second) if k % 4 == 1 else flip(swapaxes(array, first, second), second)
 
 
-def repeat(x: Operand, repeats: int, /, *, axis: int | None = None) -> Array:
-    """Each element so many times.
+def repeat(x: Operand, repeats: int | Sequence[int] | Operand, /, axis: int | None = None) -> Array:
+    """Each element so many times; a number for each one is computed, as the shape depends on it.
 
     >>> repeat([1, 2], 2).tolist()
     [1, 1, 2, 2]
+    >>> repeat([1, 2], [0, 3]).tolist()
+    [2, 2, 2]
     """
     array = Array(node_of(x))
-    if not isinstance(repeats, (int, np.integer)):
-        raise NotImplementedError("einrel.repeat with a number for each element: the shape would depend on elements")
     if axis is None:
         return repeat(reshape(array, (-1,)), repeats, axis=0)
     d = _axis_of(axis, array.ndim)
+    if not isinstance(repeats, (int, np.integer)):
+        if isinstance(repeats, Array) and repeats._node.is_traced:
+            raise NotImplementedError("einrel.repeat by an argument of a traced function: the shape would depend on it")
+        return er.take(array, np.repeat(np.arange(array.shape[d]), np.asarray(repeats)), axis=d)
+    if repeats < 0:
+        raise ValueError(f"each element {repeats} times: give 0 or more")
     before, after = array.shape[: d + 1], array.shape[d + 1 :]
     many = broadcast_to(expand_dims(array, axis=d + 1), (*before, int(repeats), *after))
     return reshape(many, (*before[:-1], before[-1] * int(repeats), *after))
@@ -411,22 +387,3 @@ def tile(x: Operand, repetitions: Shape, /) -> Array:
     apart = reshape(array, [extent for own in shape for extent in (1, own)])
     many = broadcast_to(apart, [extent for pair in zip(times, shape) for extent in pair])
     return reshape(many, [count * own for count, own in zip(times, shape)])
-
-
-def diff(
-    x: Operand, /, *, axis: int = -1, n: int = 1, prepend: Operand | None = None, append: Operand | None = None
-) -> Array:
-    """Each element less the one before it along a dimension, n times.
-
-    >>> diff([1, 4, 9, 16]).tolist()
-    [3, 5, 7]
-    """
-    array = Array(node_of(x))
-    d = _axis_of(axis, array.ndim)
-    parts = [prepend, array, append]
-    array = concat([part for part in parts if part is not None], axis=d)
-    before = (slice(None),) * d
-    for _ in range(n):
-        later, earlier = array[(*before, slice(1, None))], array[(*before, slice(None, -1))]
-        array = later != earlier if array.dtype == np.bool_ else later - earlier
-    return array

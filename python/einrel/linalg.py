@@ -1,24 +1,19 @@
-"""Linear algebra, under the names of the array API standard; what the language cannot say is an error."""
+"""Linear algebra, under the names of the array API standard and NumPy's; what the language cannot say is an error."""
+
+from typing import Any
+
+from numpy.linalg import LinAlgError
 
 from ._functions import Unsupported
-from ._linalg import (
-    diagonal,
-    inv,
-    matmul,
-    matrix_norm,
-    matrix_power,
-    outer,
-    qr,
-    solve,
-    tensordot,
-    trace,
-    vecdot,
-    vector_norm,
-)
+from ._linalg import inv, matmul, matrix_norm, matrix_power, outer, qr, solve, tensordot, vecdot, vector_norm
+from ._linalg import matrix_diagonal as diagonal
+from ._linalg import matrix_trace as trace
+from ._missing import message_of
+from ._products import cond, multi_dot, norm
+from ._products import cross_of_the_standard as cross
 from ._shapes import matrix_transpose
 
 cholesky = Unsupported("linalg.cholesky")
-cross = Unsupported("linalg.cross")
 det = Unsupported("linalg.det")
 eig = Unsupported("linalg.eig")
 eigh = Unsupported("linalg.eigh")
@@ -31,7 +26,9 @@ svd = Unsupported("linalg.svd")
 svdvals = Unsupported("linalg.svdvals")
 
 __all__ = [
+    "LinAlgError",
     "cholesky",
+    "cond",
     "cross",
     "det",
     "diagonal",
@@ -45,6 +42,8 @@ __all__ = [
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
+    "norm",
     "outer",
     "pinv",
     "qr",
@@ -57,3 +56,7 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise AttributeError(message_of("einrel.linalg", name, __all__))

@@ -410,6 +410,7 @@ def specials(dtype: str) -> NDArray:
 def of_floats(names: tuple[str, ...]) -> list[str]:
     # remainder is NaN where the quotient has more than 100 binary digits.
     without = {*NOWHERE, "bitwise_invert", "bitwise_and", "bitwise_or", "bitwise_xor", "remainder"}
+    without |= {"bitwise_left_shift", "bitwise_right_shift"}
     return [name for name in names if name not in without and not name.startswith("logical")]
 
 

@@ -11,16 +11,17 @@ import numpy as np
 import pytest
 
 import einrel
-from einrel._elementwise import BINARY, UNARY
+from einrel import _elementwise, _mathematics
 
 MODULES = ["einrel", *sorted(f"einrel.{module.name}" for module in pkgutil.iter_modules(einrel.__path__))]
+FUNCTIONS = {**_elementwise.UNARY, **_elementwise.BINARY, **_mathematics.UNARY, **_mathematics.BINARY}
 NAMES = {"np": np, **{name: getattr(einrel, name) for name in dir(einrel) if not name.startswith("__")}}
 
 
 @pytest.mark.parametrize("name", [name for name in MODULES if name != "einrel._native"])
 def test_module(name: str) -> None:
     module = importlib.import_module(name)
-    assert doctest.testmod(module, extraglobs=NAMES).failed == 0
+    assert doctest.testmod(module, globs={**NAMES, **vars(module)}).failed == 0
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
@@ -29,9 +30,9 @@ def test_document(name: str) -> None:
     assert doctest.testfile(str(file), module_relative=False, optionflags=doctest.ELLIPSIS).failed == 0
 
 
-@pytest.mark.parametrize("name", sorted({**UNARY, **BINARY}))
+@pytest.mark.parametrize("name", sorted(FUNCTIONS))
 def test_elementwise_function(name: str) -> None:
-    example = {**UNARY, **BINARY}[name].__doc__
+    example = FUNCTIONS[name].__doc__
     assert example is not None
     test = doctest.DocTestParser().get_doctest(example, dict(NAMES), name, None, None)
     assert test.examples

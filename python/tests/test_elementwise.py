@@ -206,8 +206,8 @@ def test_any_broadcastable_shapes(data: Any) -> None:
 
 
 def test_what_the_language_lacks_is_named() -> None:
-    with pytest.raises(NotImplementedError, match="einrel.atan2"):
-        er.atan2(1.0, 2.0)
+    with pytest.raises(NotImplementedError, match=r"einrel.nextafter: .*numpy.nextafter takes our arrays"):
+        er.nextafter(1.0, 2.0)
     with pytest.raises(NotImplementedError, match="bitwise_and of integers"):
         er.asarray([1]) & 1
 
@@ -279,7 +279,7 @@ def test_integers_to_negative_powers_are_refused() -> None:
     for exponent in (-1, np.int64(-1), np.array([1, -1]), n):
         with pytest.raises(ValueError, match="negative exponent"):
             x**exponent
-    with pytest.raises(er.RunError, match="positions are from 0 up to 0"):
+    with pytest.raises(er.RunError, match="positions are from -1 up to 0"):
         (x ** (n + 0)).compute()
     assert (x ** (n + 1)).tolist() == [4, 1]
 

@@ -41,7 +41,7 @@ def test_numpy_functions_make_lazy_arrays() -> None:
 def test_numpy_functions_that_we_have_not_take_elements() -> None:
     x = er.asarray(X)
     assert np.median(x) == np.median(X)
-    np.testing.assert_array_equal(np.arctan(x), np.arctan(X))
+    np.testing.assert_array_equal(np.spacing(x), np.spacing(X))
     assert np.allclose(x, X)
     out = np.zeros_like(X)
     assert np.add(x, 1, out=out) is out

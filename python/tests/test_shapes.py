@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
@@ -48,8 +49,10 @@ def test_wrong_indices_are_errors() -> None:
         er.asarray(X)["a"]
     with pytest.raises(IndexError, match="positions are integers"):
         er.asarray(X)[np.array([0.5])]
-    with pytest.raises(er.RunError, match="positions are from 0"):
+    message = re.escape("the position at [0] is 7, in a dimension of extent 4: positions are from -4 up to 3")
+    with pytest.raises(er.RunError, match=message) as caught:
         np.asarray(er.asarray(X)[np.array([7])])
+    assert isinstance(caught.value, IndexError)
     with pytest.raises(TypeError, match="does not change"):
         er.asarray(X)[0] = 1
 

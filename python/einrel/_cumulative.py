@@ -1,0 +1,125 @@
+"""Running sums and products, and NumPy's names for them."""
+
+from __future__ import annotations
+
+import numpy.typing as npt
+
+import einrel as er
+
+from ._array import Array, Operand, node_of
+from ._formula import Definition, Formula, apply, call, element, kept, label, where
+from ._joining import concat
+from ._native import Type
+from ._reductions import _summed_as, axes_of, refuse_out
+from ._shapes import reshape
+
+__all__ = [
+    "cumprod",
+    "cumsum",
+    "cumulative_prod",
+    "cumulative_sum",
+    "nancumprod",
+    "nancumsum",
+]
+
+
+@kept
+def _with_earlier(function: str, axis: int, distance: int, type: Type) -> Definition:
+    """Each element together with the one so far before it, where there is one."""
+    rank = len(type.shape)
+    own = element(0, [label(d) for d in range(rank)])
+    indices = [label(d) - distance if d == axis else label(d) for d in range(rank)]
+    earlier = call("pad", element(0, indices), 0)
+    both: Formula = own + earlier if function == "sum" else where(label(axis) < distance, own, own * earlier)
+    return Definition.statement([type], both, list(type.shape), rank)
+
+
+def running(function: str, x: Array, axis: int) -> Array:
+    """Sums or products up to each position, in as many steps as the extent has bits: each doubles how far one looks."""
+    node, distance = x._node, 1
+    while distance < x.shape[axis]:
+        node = apply(_with_earlier(function, axis, distance, node.type), node)
+        distance *= 2
+    return Array(node)
+
+
+def _cumulative(
+    function: str, x: Operand, axis: int | None, dtype: npt.DTypeLike | None, include_initial: bool
+) -> Array:
+    own = er.astype(x, _summed_as(x, dtype), copy=False)
+    if axis is None:
+        own, axis = reshape(own, (-1,)), 0
+    (d,) = axes_of(axis, own.ndim)
+    own = running(function, own, d)
+    if not include_initial:
+        return own
+    first = er.full((*own.shape[:d], 1, *own.shape[d + 1 :]), 0 if function == "sum" else 1, own.dtype)
+    return concat([first, own], axis=d)
+
+
+def _of_the_standard(x: Operand, axis: int | None) -> int | None:
+    """The axis, which may be left out of arrays of one dimension."""
+    rank = len(node_of(x).type.shape)
+    if rank == 0 or (axis is None and rank != 1):
+        raise ValueError(f"give an axis: the array has {rank} dimensions")
+    return 0 if axis is None else axis
+
+
+def cumulative_sum(
+    x: Operand, /, *, axis: int | None = None, dtype: npt.DTypeLike | None = None, include_initial: bool = False
+) -> Array:
+    """Sums of the elements up to each one along a dimension; with `include_initial` 0 before them.
+
+    >>> cumulative_sum([1, 2, 3], include_initial=True).tolist()
+    [0, 1, 3, 6]
+    """
+    return _cumulative("sum", x, _of_the_standard(x, axis), dtype, include_initial)
+
+
+def cumulative_prod(
+    x: Operand, /, *, axis: int | None = None, dtype: npt.DTypeLike | None = None, include_initial: bool = False
+) -> Array:
+    """Products of the elements up to each one along a dimension; with `include_initial` 1 before them.
+
+    >>> cumulative_prod([1, 2, 3]).tolist()
+    [1, 2, 6]
+    """
+    return _cumulative("prod", x, _of_the_standard(x, axis), dtype, include_initial)
+
+
+def cumsum(x: Operand, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: None = None) -> Array:
+    """Sums of the elements up to each one along a dimension; without one, of all elements in one.
+
+    >>> cumsum([[1, 2], [3, 4]]).tolist()
+    [1, 3, 6, 10]
+    """
+    refuse_out(out)
+    return _cumulative("sum", x, axis, dtype, False)
+
+
+def cumprod(x: Operand, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: None = None) -> Array:
+    """Products of the elements up to each one along a dimension; without one, of all elements in one.
+
+    >>> cumprod([[1, 2], [3, 4]]).tolist()
+    [1, 2, 6, 24]
+    """
+    refuse_out(out)
+    return _cumulative("prod", x, axis, dtype, False)
+
+
+def nancumsum(x: Operand, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: None = None) -> Array:
+    """`cumsum`, with 0 for NaN.
+
+    >>> nancumsum([1.0, np.nan, 2.0]).tolist()
+    [1.0, 1.0, 3.0]
+    """
+    return cumsum(er.where(er.isnan(x), 0, x), axis, dtype, out)
+
+
+def nancumprod(x: Operand, axis: int | None = None, dtype: npt.DTypeLike | None = None, out: None = None) -> Array:
+    """`cumprod`, with 1 for NaN.
+
+    >>> nancumprod([1.0, np.nan, 2.0]).tolist()
+    [1.0, 1.0, 2.0]
+    """
+    return cumprod(er.where(er.isnan(x), 1, x), axis, dtype, out)

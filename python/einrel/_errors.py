@@ -1,0 +1,63 @@
+"""Errors of runs as those that NumPy raises: kinds that its users catch, and words of Python."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import _native
+from ._native import Node, ProgramError, RunError, RunOptions, Traced
+
+
+class SingularMatrix(ProgramError, np.linalg.LinAlgError):
+    """A matrix that has no inverse."""
+
+
+class PositionOutside(RunError, IndexError):
+    """A position outside of the dimension that it indexes."""
+
+
+for _error in (SingularMatrix, PositionOutside):
+    _error.__module__ = "einrel"
+
+_SINGULAR = re.compile(r"the matrix(?: at (?P<at>.*?))? in \S+ is singular: (?P<rest>.*)", re.DOTALL)
+_OUTSIDE = re.compile(
+    r"\S+?(?P<at>\[[-0-9, ]*\]) is (?P<position>-?[0-9]+), but indexes a dimension of \S+ of extent (?P<extent>[0-9]+):"
+)
+
+
+def _as_numpys(error: ProgramError | RunError) -> Exception:
+    """The error that says the same to a user of NumPy, without names of tensors, which nobody gave."""
+    text = str(error)
+    if type(error) is ProgramError and (singular := _SINGULAR.fullmatch(text)):
+        indices = re.findall(r"=([0-9]+)", singular["at"] or "")
+        at = f" at [{', '.join(indices)}]" if indices else ""
+        return SingularMatrix(f"the matrix{at} is singular: {singular['rest']}")
+    if type(error) is RunError and (outside := _OUTSIDE.match(text)):
+        at, position, extent = outside["at"], outside["position"], int(outside["extent"])
+        where = "a position" if at == "[]" else f"the position at {at}"
+        return PositionOutside(
+            f"{where} is {position}, in a dimension of extent {extent}: positions are from {-extent} up to {extent - 1}"
+        )
+    return error
+
+
+def compute_nodes(nodes: Sequence[Node], options: RunOptions | None = None) -> None:
+    """Computes nodes, as `_native.compute` does."""
+    try:
+        if options is None:
+            _native.compute(nodes)
+        else:
+            _native.compute(nodes, options)
+    except (ProgramError, RunError) as error:
+        raise _as_numpys(error) from None
+
+
+def run_traced(traced: Traced, nodes: Sequence[Node], options: RunOptions, where: str) -> list[Node]:
+    """What a traced function gives of these nodes."""
+    try:
+        return list(traced(nodes, options, where))
+    except (ProgramError, RunError) as error:
+        raise _as_numpys(error) from None
