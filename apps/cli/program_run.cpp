@@ -93,7 +93,7 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
     const auto in_place = [&](const StoredRelation& input) {
       return is_in_place(prepared.files, input.name, input.dtype);
     };
-    if (!job.is_started) check_room(source.name(), chosen, layouts_of(sources), in_place, memory_option);
+    if (!job.is_started) check_room(chosen, layouts_of(sources), in_place, memory_option);
   });
   const auto explanation = [&] { return explanation_of(source.name(), prepared.program, chosen, layouts_of(sources)); };
   if (job.rank == 0 && arguments.explain && !arguments.json)

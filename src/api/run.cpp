@@ -89,7 +89,7 @@ class VersionRun {
       return given == run_.inputs.end() || std::holds_alternative<einrel::Tensor>(InputAccess::source(given->second));
     };
     const auto check = [&](const Chosen& chosen) {
-      if (job_.ranks == 1) check_room(run_.version.compiled().name, chosen, {}, in_place, memory_option);
+      if (job_.ranks == 1) check_room(chosen, {}, in_place, memory_option);
     };
     std::tie(version_, is_new_) = run_.version.chosen(asked_, run_.source, job_, check);
   }

@@ -9,6 +9,7 @@
 
 #include "einsum/text/print.h"
 #include "einsum/vertex_facts.h"
+#include "engine/forecast_memory.h"
 
 namespace einrel::api {
 

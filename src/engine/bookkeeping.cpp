@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "exec/alive.h"
 #include "exec/starpu/run.h"
 
 namespace einrel {
@@ -20,10 +21,7 @@ constexpr Each by_starpu{500, 4500, 700, 5000};
 
 /// On a site, when tasks run one after the other.
 std::int64_t most_arrays_alive(const TaskGraph& graph) {
-  const bool is_apart = graph.memory == SiteMemory::apart;
-  return most_alive(
-      graph, [](const TaskArray&) { return 1; },
-      [is_apart](const TaskArray& array) { return is_apart ? array.site : Site{}; });
+  return most_alive(graph, [](const TaskArray&) { return 1; });
 }
 
 std::int64_t bytes_of(const PlannedTasks& tasks, const Each& each, std::int64_t alive) {

@@ -17,10 +17,12 @@
 #include "base/unnamed_file.h"
 #include "einsum/vertex_facts.h"
 #include "engine/bookkeeping.h"
+#include "engine/forecast_memory.h"
 #include "engine/memory.h"
 #include "engine/out_of_core.h"
 #include "engine/plan_memory.h"
 #include "engine/recompute.h"
+#include "exec/alive.h"
 #include "exec/read_late.h"
 #include "exec/starpu/session.h"
 #include "ia/traffic.h"
@@ -281,9 +283,7 @@ RunMemory memory_of_relations(PlannedTasks& tasks, const AlgebraFacts& facts, st
     threads = threads_that_spill(tasks, memory, cut_by_program);
     return spilling(tasks, limit, spill, job);
   }
-  const std::int64_t needed = most_alive(
-      tasks.graph, [](const TaskArray& array) { return bytes_of(array); },
-      [](const TaskArray& array) { return array.site; });
+  const std::int64_t needed = most_live_bytes(tasks.graph);
   const std::int64_t left = left_for_arrays(limit, bookkeeping_by_starpu(tasks));
   if (!spill || left <= 0 || needed <= chunk_memory(left, threads)) {
     check_relations_fit(tasks, needed, limit, facts);
@@ -390,16 +390,11 @@ Chosen choose(const AnyProgram& program, const RunRequest& request, const Source
   return choose_relations(plan, asked.memory, request, job);
 }
 
-void check_room(const std::string& program, const Chosen& chosen, const LayoutBindings& layouts,
+void check_room(const Chosen& chosen, const LayoutBindings& layouts,
                 const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit) {
   if (std::holds_alternative<Spilling>(chosen.memory)) return;
-  if (std::holds_alternative<ByItself>(chosen.how)) return check_memory(chosen.tasks, layouts, in_place, limit);
-  std::int64_t needed = most_live_bytes(chosen.tasks.graph);
-  for (const StoredRelation& input : chosen.tasks.graph.inputs) {
-    if (!in_place(input)) continue;
-    needed -= element_count(input.bound) * static_cast<std::int64_t>(size_of(input.dtype));
-  }
-  check_available(needed, fmt::format("running {} by a plan", printable(program)), limit);
+  const SitePeak peak = forecast_memory(chosen.tasks, layouts, in_place);
+  check_available(peak.bytes, fmt::format("computing '{}'", chosen.tasks.names[peak.vertex]), limit);
 }
 
 }  // namespace einrel

@@ -87,9 +87,11 @@ Chosen choose(const AnyProgram& program, const RunRequest& request, const Source
 /// Whether tasks that run one after the other stay within so many bytes of a process.
 bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads);
 
-/// Throws RunError when a process on its own has less memory left than a run needs that has no limit: all sites' chunks
-/// are in it. `layouts`, `in_place` and `limit` are as of check_memory.
-void check_room(const std::string& program, const Chosen& chosen, const LayoutBindings& layouts,
+/// Throws RunError, naming need, vertex and what is there, when a process on its own has less memory left than
+/// forecast_memory says: all sites' chunks are in it. What spills always has. `in_place` tells of an input whether it
+/// is there already (mapped from its file, say) and costs nothing more; `limit` is how the user limits memory, as in
+/// "--memory SIZE".
+void check_room(const Chosen& chosen, const LayoutBindings& layouts,
                 const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit);
 
 }  // namespace einrel

@@ -2,20 +2,12 @@
 
 #include <malloc.h>
 
-#include "engine/guess_seconds.h"
 #include "exec/serial/serial.h"
 #include "exec/starpu/run.h"
 #include "exec/threads/task_threads.h"
+#include "exec/timeline.h"
 
 namespace einrel {
-namespace {
-
-bool is_serial(const TaskGraph& graph, const RunResources& resources) {
-  if (is_limited(resources.memory) || resources.threads == 1 || graph.sites == 1) return true;
-  return seconds_in_order(graph, resources.threads) <= seconds_side_by_side(graph, resources.threads);
-}
-
-}  // namespace
 
 std::optional<std::string> states_folder(const RunMemory& memory) {
   if (const auto* const in_order = std::get_if<InOrder>(&memory)) return in_order->folder;
@@ -30,7 +22,7 @@ std::unique_ptr<Executor> executor_for(const TaskGraph& graph, const RunResource
     return std::make_unique<StarpuExecutor>(SessionOptions{threads, spilling->bytes, spilling->to}, job);
   if (job.ranks > 1) return std::make_unique<StarpuExecutor>(SessionOptions{threads, std::nullopt, {}}, job);
   if (is_limited(memory)) return std::make_unique<SerialExecutor>(threads, MemoryPool(Slack{0.125, 0}));
-  if (is_serial(graph, resources)) return std::make_unique<SerialExecutor>(threads);
+  if (is_sooner_in_order(graph, threads)) return std::make_unique<SerialExecutor>(threads);
   return std::make_unique<TaskThreads>(threads);
 }
 

@@ -7,6 +7,7 @@
 
 #include "einsum/vertex_facts.h"
 #include "engine/choose_plan.h"
+#include "exec/alive.h"
 #include "exec/read_late.h"
 #include "plan/default_planner.h"
 #include "plan/refine/recompute.h"

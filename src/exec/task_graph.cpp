@@ -64,26 +64,4 @@ LastUses::LastUses(const TaskGraph& graph) : begin_(graph.tasks.size() + 1, 0), 
   for (std::size_t a = 0; a < last.size(); ++a) arrays_[next[last[a]]++] = ArrayId{a};
 }
 
-std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount,
-                        const std::function<Site(const TaskArray&)>& place) {
-  const LastUses freed(graph);
-  std::map<Site, std::int64_t> alive;
-  std::int64_t most = 0;
-  for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    const std::optional<ArrayId> before = overwritten(graph.tasks[t]);
-    for (const ArrayId made : graph.tasks[t].makes) {
-      std::int64_t& here = alive[place(graph[made])];
-      here += before ? 0 : amount(graph[made]);
-      most = std::max(most, here);
-    }
-    for (const ArrayId array : freed[t]) alive[place(graph[array])] -= before == array ? 0 : amount(graph[array]);
-  }
-  return most;
-}
-
-std::int64_t most_live_bytes(const TaskGraph& graph) {
-  return most_alive(
-      graph, [](const TaskArray& array) { return bytes_of(array); }, [](const TaskArray&) { return Site{}; });
-}
-
 }  // namespace einrel

@@ -138,11 +138,4 @@ class LastUses {
   std::vector<ArrayId> arrays_;
 };
 
-/// The most of an amount of arrays that is alive at a time in one place, when tasks run one after the other.
-std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount,
-                        const std::function<Site(const TaskArray&)>& place);
-
-/// The most that is alive at a time, on all sites together, when tasks run one after the other.
-std::int64_t most_live_bytes(const TaskGraph& graph);
-
 }  // namespace einrel

@@ -158,7 +158,7 @@ StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, const S
                                                     request.source, job_);
   if (!job.is_started) {
     check_room(
-        request.source.name(), chosen, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
+        chosen, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
   }
   chosen_ = std::make_unique<const Chosen>(std::move(chosen));
   doing_->graph = &this->compiled().graph;

@@ -10,9 +10,10 @@
 #include <span>
 #include <string>
 
+#include "engine/choose_plan.h"
 #include "engine/compile.h"
+#include "engine/forecast_memory.h"
 #include "engine/kernels.h"
-#include "engine/memory.h"
 #include "engine/random_input.h"
 #include "engine/report/summary.h"
 #include "engine/scalars.h"
@@ -90,8 +91,8 @@ TEST(MemoryForecast, NamesTheTensorWhoseBytesAreBeyondCounting) {
 TEST(MemoryCheck, RefusesWhatCannotFitAndNamesTheVertex) {
   const Compiled compiled = compile("test.ein", graph_of("dims i=100000000000000\ninput X[i]\nY[i] = X[i] + 1\n"));
   try {
-    check_memory(
-        whole_tasks(compiled), {}, [](const StoredRelation&) { return true; }, "--memory");
+    check_room(
+        {whole_tasks(compiled), 1}, {}, [](const StoredRelation&) { return true; }, "--memory");
     FAIL() << "no machine has 400 TB";
   } catch (const RunError& error) {
     EXPECT_THAT(error.what(), HasSubstr("computing 'Y' needs 400 TB"));

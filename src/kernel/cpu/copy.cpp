@@ -11,7 +11,7 @@
 #include "kernel/cpu/contraction/pack_ops.h"
 #include "kernel/cpu/kernels.h"
 #include "kernel/heed_stop.h"
-#include "machine/processor.h"
+#include "machine/seconds.h"
 
 namespace einrel {
 namespace {
@@ -81,13 +81,11 @@ void cut(CopyPlan& plan) {
                         static_cast<double>(plan.column.extent);
   const auto bytes = elements * static_cast<double>(plan.element_size);
   plan.seconds = 1e-9 * (plan.is_transpose() ? std::max(0.4 * elements, 0.12 * bytes)
-                                             : 0.14 * bytes + 5 * elements / static_cast<double>(plan.column.extent));
-  constexpr double least_seconds = 2 * nominal_processor.part_seconds;
-  constexpr double most_parts = 64;  // as of products
+                                             : 1e9 * copied_byte_seconds * bytes +
+                                                   5 * elements / static_cast<double>(plan.column.extent));
   plan.band = plan.is_transpose() && plan.column.extent <= most_columns ? plan.column.extent : tile_columns;
   plan.bands = (plan.banded().extent + plan.band - 1) / plan.band;
-  plan.parts =
-      std::min(static_cast<std::int64_t>(std::clamp(plan.seconds / least_seconds, 1.0, most_parts)), plan.units());
+  plan.parts = std::min(parts_worth(plan.seconds, looped_part_seconds), plan.units());
 }
 
 void copy_row(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }

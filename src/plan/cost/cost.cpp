@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "einsum/functions.h"
 #include "einsum/vertex_facts.h"
+#include "machine/seconds.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/refine/numbering.h"
 #include "plan/routes.h"
@@ -52,14 +53,8 @@ double reduced_bytes(const Vertex& vertex, const VertexPlan& plan) {
   return static_cast<double>(partial_sites(vertex, plan) - 1) * elements_of(vertex.bound) * each;
 }
 
-/// How many times as fast so many sites are as all of them, of which each is so many times as fast alone.
-double speed_up(double alone, std::int64_t busy, const Machine& machine) {
-  const std::int64_t busy_on_node = std::min(busy, machine.sites_per_node);
-  return std::min(alone, static_cast<double>(machine.sites_per_node) / static_cast<double>(busy_on_node));
-}
-
 /// Work and memory traffic of the site that has most of them, and the start of its kernel calls.
-double computing_seconds(const EinGraph& graph, const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
+double vertex_seconds(const EinGraph& graph, const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
   if (is_input(vertex)) return 0;
   const Shape extents = label_extents(vertex);
   double share = 1;
@@ -72,10 +67,6 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
              static_cast<double>(extents[l].value());
     calls *= static_cast<double>(parts_here);
   }
-  const std::int64_t busy = sites_used(plan) * copies_of(plan);
-  const double rate = machine.cores * machine.processor.flops_per_core * speed_up(machine.flops_alone, busy, machine) *
-                      (vertex.dtype == DType::f64 ? 0.5 : 1);
-  const double bandwidth = machine.memory_bandwidth * speed_up(machine.memory_alone, busy, machine);
   const std::int64_t results = sites_used(plan) / partial_sites(vertex, plan);  // that differ in more than their part
   double touched = bytes_of(vertex) / static_cast<double>(results);
   for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
@@ -92,7 +83,8 @@ double computing_seconds(const EinGraph& graph, const Vertex& vertex, const Vert
     for (const Extent extent : extents) bindings *= static_cast<double>(extent.value());
     touched += passes * static_cast<double>(each) * bindings;
   }
-  return std::max(flops(vertex) * share / rate, touched / bandwidth) + calls / machine.cores * machine.task_seconds;
+  return computing_seconds(
+      {flops(vertex) * share, vertex.dtype == DType::f64, touched, calls, sites_used(plan) * copies_of(plan)}, machine);
 }
 
 /// Whether a site has several parts in one layout that are not made of whole parts of another: what lies in the other
@@ -113,22 +105,12 @@ double copying_seconds(const Vertex& tensor, const Layout& have, const Layout& n
   if (!cuts_parts_of(have, need) && !cuts_parts_of(need, have)) return 0;
   const double sites = sites_of(need);
   const double needed = bytes_of(tensor) * copies_of(need) / sites;
-  const auto busy = static_cast<std::int64_t>(sites);
-  return 2 * needed / (machine.memory_bandwidth * speed_up(machine.memory_alone, busy, machine));
+  return memory_seconds(2 * needed, static_cast<std::int64_t>(sites), machine);
 }
 
 Layout layout_in_one_part(Layout layout) {
   for (LayoutAxis& axis : layout.axes) axis.cut.parts = 1;
   return layout;
-}
-
-/// What comes to each of so many sites, as if of one node, in so many messages, which a site handles one after the
-/// other.
-double receiving_seconds(double bytes, double messages, double sites, const Machine& machine) {
-  if (bytes == 0) return 0;
-  const double rate =
-      machine.network_bandwidth * speed_up(machine.network_alone, static_cast<std::int64_t>(sites), machine);
-  return messages * machine.network_latency + bytes / rate;
 }
 
 /// What many sites need goes from one to two others, from these to the next ones, and so on (ia/traffic, deliveries).
@@ -156,9 +138,8 @@ double adding_seconds(const Vertex& vertex, const VertexPlan& plan, const Machin
   const double sum = elements_of(vertex.bound) * each / static_cast<double>(owners);
   const bool stays = sum < static_cast<double>(machine.processor.second_cache);
   const double passes = stays ? 1 : 3;  // a large sum is read and written again
-  const double bandwidth = machine.memory_bandwidth * speed_up(machine.memory_alone, owners, machine);
   const double touched = passes * reduced_bytes(vertex, plan) + finishing_bytes(vertex);
-  return touched / static_cast<double>(owners) / bandwidth;
+  return memory_seconds(touched / static_cast<double>(owners), owners, machine);
 }
 
 /// An owner of results receives the others' parts of these.
@@ -296,7 +277,7 @@ class SecondsModel : public CostModel {
   explicit SecondsModel(Machine machine) : machine_(std::move(machine)) {}
   double of_vertex(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan) const override {
     const Vertex& computed = graph.vertices[vertex];
-    return computing_seconds(graph, computed, plan, machine_) + adding_seconds(computed, plan, machine_) +
+    return vertex_seconds(graph, computed, plan, machine_) + adding_seconds(computed, plan, machine_) +
            receiving_parts_seconds(computed, plan, machine_);
   }
   std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
@@ -383,7 +364,7 @@ class Accounting {
     for (const std::size_t operand : operands_read(vertex)) receive(v, operand, cost);
     reduce(v, cost);
     cost.seconds +=
-        computing_seconds(graph_, vertex, plan, machine_) + adding_seconds(vertex, plan, machine_) + cost.moving;
+        vertex_seconds(graph_, vertex, plan, machine_) + adding_seconds(vertex, plan, machine_) + cost.moving;
     return cost;
   }
 
@@ -462,8 +443,7 @@ class Accounting {
   /// Of what each group behind a link receives, which is counted as crossing it.
   double link_seconds(std::size_t l, const std::vector<double>& bytes) {
     costs_.crossing[l] = std::accumulate(bytes.begin(), bytes.end(), costs_.crossing[l]);
-    const double most = *std::max_element(bytes.begin(), bytes.end());
-    return most > 0 ? machine_.links[l].latency + most / machine_.links[l].bandwidth : 0;
+    return einrel::crossing_seconds(*std::max_element(bytes.begin(), bytes.end()), machine_.links[l]);
   }
 
   /// The same of partial results, to their owners.
@@ -519,7 +499,7 @@ std::string_view name_of(CostKind kind) {
 double one_site_seconds(const EinGraph& graph, std::size_t vertex, const Machine& machine) {
   const Vertex& computed = graph.vertices[vertex];
   const VertexPlan whole = one_part_per_site(PartitionVector(label_extents(computed).size(), 1));
-  return computing_seconds(graph, computed, whole, machine);
+  return vertex_seconds(graph, computed, whole, machine);
 }
 
 std::unique_ptr<CostModel> cost_model(CostKind kind, const Machine& machine) {

@@ -47,8 +47,9 @@ struct SitePeak {
 ///   where they are not reduced one onto the other.
 /// - while a vertex is computed in several joins: bytes_between for its share of the iteration space, the most that
 ///   their results may be.
-/// Memory of kernels and of the runtime is not counted. O(vertices * sites); each layout is looked at once. Throws
-/// UserError when a sum needs more than 63 bits.
+/// Searches reckon with it, which have no tasks: what these cut out and put together on the way comes on top. Memory of
+/// kernels and of the runtime is not counted. O(vertices * sites); each layout is looked at once.
+/// Throws UserError when a sum needs more than 63 bits.
 SitePeak peak_of(const EinGraph& graph, const Plan& plan);
 
 /// The least that site 0 holds while a vertex is computed so, whatever the rest of the plan.

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "einsum/vertex_facts.h"
-#include "machine/processor.h"
+#include "machine/seconds.h"
 #include "plan/layout.h"
 
 namespace einrel {
@@ -15,7 +15,7 @@ namespace {
 /// Results are read and written once more for every piece: a kernel does so anyhow after this many positions.
 constexpr std::int64_t least_extent = 256;
 /// Scalar operations of one part: what a product takes to be worth several threads, far more than a task costs.
-constexpr double least_flops = nominal_processor.flops_per_core * nominal_processor.part_seconds * 4;
+constexpr double least_flops = nominal_processor.flops_per_core * packed_part_seconds;
 
 class Pieces {
  public:

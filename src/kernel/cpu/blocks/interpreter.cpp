@@ -18,7 +18,7 @@
 #include "kernel/cpu/blocks/schedule.h"
 #include "kernel/cpu/blocks/streaming.h"
 #include "kernel/cpu/kernels.h"
-#include "machine/processor.h"
+#include "machine/seconds.h"
 
 namespace einrel {
 namespace {
@@ -88,11 +88,9 @@ class Interpreter {
   /// Parts of a tenth of a millisecond and more: over the output, and where that gives only a few, over what is
   /// reduced as well.
   void cut() {
-    constexpr double least_seconds = 2 * nominal_processor.part_seconds;
-    constexpr double most_parts = 64;  // as of products
     constexpr std::int64_t enough = 8;
     constexpr std::int64_t most_partials = 32768;
-    const auto wanted = static_cast<std::int64_t>(std::clamp(schedule_.seconds / least_seconds, 1.0, most_parts));
+    const std::int64_t wanted = parts_worth(schedule_.seconds, looped_part_seconds);
     output_parts_ = std::clamp(units() / units_at_once(), std::int64_t{1}, wanted);
     if (!reducer_ || output_parts_ >= enough || outputs() > most_partials / enough) return;
     pieces_ =

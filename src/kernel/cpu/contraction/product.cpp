@@ -49,11 +49,6 @@ std::variant<Product, std::string> as_product(const KernelSpec& spec, const Loop
   return product;
 }
 
-double transfer_seconds(double bytes) {
-  constexpr double cached = 0.95 * static_cast<double>(nominal_processor.third_cache);  // others need some of it
-  return bytes / (bytes < cached ? nominal_processor.cache_bandwidth : nominal_processor.thread_bandwidth);
-}
-
 Product transposed(Product product) {
   std::swap(product.a, product.b);
   std::swap(product.rows, product.columns);

@@ -8,7 +8,7 @@
 #include "kernel/cpu/contraction/match.h"
 #include "kernel/nest.h"
 #include "kernel/spec.h"
-#include "machine/processor.h"
+#include "machine/seconds.h"
 
 namespace einrel::contraction {
 
@@ -48,10 +48,8 @@ inline bool sums_in_f32(const Match& match) {
 }
 inline constexpr std::int64_t most_additions = 1024;
 
-// Modelled seconds are made of nominal_processor's figures. Only their order decides.
-
-/// Seconds to read so many bytes once, or to write them, which takes two transfers; less is in a cache.
-double transfer_seconds(double bytes);
+/// Of nominal_processor. Only the order of modelled seconds decides.
+constexpr double transfer_seconds(double bytes) { return einrel::transfer_seconds(nominal_processor, bytes); }
 
 /// Z^T = B^T A^T: every join is symmetric.
 Product transposed(Product product);
@@ -62,15 +60,9 @@ constexpr std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b 
 /// The least multiple of b that is not below a.
 constexpr std::int64_t round_up(std::int64_t a, std::int64_t b) { return ceil_div(a, b) * b; }
 
-/// Of a part, at least: one that packs nothing, or one that packs what others do, too.
-inline constexpr double unpacked_part_seconds = nominal_processor.part_seconds;
-inline constexpr double packed_part_seconds = 4 * nominal_processor.part_seconds;
-
-/// Into how many parts to cut what takes so long: few enough to be worth their start, and an even number, so that two
-/// threads have as much to do each. No more than 64, however many cores there are: bits may not depend on that.
+/// As parts_worth, and an even number, so that two threads have as much to do each.
 inline std::int64_t parts_for(double seconds, double part_seconds) {
-  constexpr double most = 64;
-  const auto enough = static_cast<std::int64_t>(std::clamp(seconds / part_seconds, 1.0, most));
+  const std::int64_t enough = parts_worth(seconds, part_seconds);
   return enough > 1 ? round_up(enough, 2) : 1;
 }
 

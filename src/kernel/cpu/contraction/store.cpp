@@ -63,7 +63,7 @@ void store_one(const BlockStore<T>& store, std::int64_t r, std::int64_t c) {
 
 /// How many columns from `begin` on lie side by side in the result.
 template <class T>
-std::int64_t stretch(const BlockStore<T>& store, std::int64_t begin) {
+std::int64_t run_from(const BlockStore<T>& store, std::int64_t begin) {
   std::int64_t end = begin + 1;
   while (end < store.column_count && store.columns[end] == store.columns[end - 1] + 1) ++end;
   return end - begin;
@@ -86,7 +86,7 @@ void store_line(const BlockStore<T>& store, const T* values, std::int64_t count,
 template <class T, class Stored>
 void store_stretches(const BlockStore<T>& store) {
   for (std::int64_t c = 0; c < store.column_count;) {
-    const std::int64_t length = stretch(store, c);
+    const std::int64_t length = run_from(store, c);
     if constexpr (std::is_same_v<T, Stored> && std::is_floating_point_v<T>) {
       if (store.reduce == Reduce::sum) {
         store_lines(LineStore<T>{store.values + c, store.stride, store.row_count, length,
@@ -114,7 +114,7 @@ void store_as(const BlockStore<T>& store) {
   const bool aligned = reinterpret_cast<std::uintptr_t>(store.result) % sizeof(Stored) == 0;
   const bool plain = std::is_same_v<T, Stored> || (!store.accumulate && store.scale == 1);
   constexpr std::int64_t least_stretch = 8;
-  if (aligned && plain && stretch(store, 0) >= std::min(store.column_count, least_stretch))
+  if (aligned && plain && run_from(store, 0) >= std::min(store.column_count, least_stretch))
     return store_stretches<T, Stored>(store);
   const auto distance = [](const std::int64_t* offsets, std::int64_t count) {
     return count < 2 ? 0 : std::abs(offsets[1] - offsets[0]);

@@ -12,7 +12,7 @@
 #include "kernel/cpu/selection/select_loops.h"
 #include "kernel/cpu/selection/select_nest.h"
 #include "kernel/heed_stop.h"
-#include "machine/processor.h"
+#include "machine/seconds.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -25,7 +25,6 @@ constexpr std::int64_t most_sorted = std::int64_t{1} << 19;
 constexpr std::int64_t most_keys = std::int64_t{1} << 18;
 /// Elements of a row that are added up at a time: they stay in the first-level cache.
 constexpr std::int64_t row_piece = 1024;
-constexpr double most_parts = 64;
 
 constexpr double seconds_per_position = 4e-9;  // to find what is selected, once
 
@@ -34,13 +33,11 @@ double bytes_of(const KernelSpec& spec) { return static_cast<double>(size_of(spe
 /// Modelled for elements that are read, and written or added to.
 double seconds_of_rows(const KernelSpec& spec, double rows, double length) {
   constexpr double seconds_per_row = 5e-9;
-  constexpr double seconds_per_byte = 0.14e-9;  // as of copies
-  return rows * (seconds_per_row + seconds_per_byte * length * bytes_of(spec));
+  return rows * (seconds_per_row + copied_byte_seconds * length * bytes_of(spec));
 }
 
 std::int64_t parts_for(double seconds, std::int64_t units) {
-  constexpr double least_seconds = 2 * nominal_processor.part_seconds;
-  return std::min(static_cast<std::int64_t>(std::clamp(seconds / least_seconds, 1.0, most_parts)), units);
+  return std::min(parts_worth(seconds, looped_part_seconds), units);
 }
 
 /// The number that stands for a source without an operand, as an element of the result.
