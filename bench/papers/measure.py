@@ -113,7 +113,7 @@ class Bench:
         """Finds a machine for each number of processes, since they share its cores; yields what is known of each. Others
         disturb the figures, so that the middle ones of several calibrations count."""
         for processes in self.ranks:
-            command = [*self.launcher(processes), self.einrel, "calibrate", "--threads", "1"]
+            command = [*self.launcher(processes), self.einrel, "calibrate", "--threads", self.threads(processes)]
             file = self.folder / f"machine_{processes}" / "einrel" / "machine.json"
             file.parent.mkdir(parents=True)
             self.machines[processes] = file.parent.parent
@@ -134,6 +134,10 @@ class Bench:
         return workers.environment() | {"XDG_CONFIG_HOME": str(self.machines[processes])}
 
     @staticmethod
+    def threads(processes):
+        return str(THREADS if processes == 1 else 1)
+
+    @staticmethod
     def launcher(processes):
         return measuring.launcher(processes) if processes > 1 else ()
 
@@ -143,9 +147,8 @@ class Bench:
     # ---- Einrel.
 
     def run(self, setup, processes, options, counting=()):
-        threads = str(THREADS if processes == 1 else 1)
         return measuring.run_einrel(self.einrel, setup.program, *measuring.bound(setup.bound), *setup.options, "--threads",
-                                    threads, *setup.loading, *options, launched_by=(*self.launcher(processes), *counting),
+                                    self.threads(processes), *setup.loading, *options, launched_by=(*self.launcher(processes), *counting),
                                     environment=self.environment(processes))
 
     def ways(self, case, setup, processes):
@@ -224,7 +227,7 @@ class Bench:
         for name, output in report["outputs"].items():
             setup.compare(name, output, f"{row.name} on {processes}")
         row.seconds += measuring.repeated_seconds(report)
-        row.cost = report["cost"]
+        row.cost = report["cost"] | {"seconds": report["tasks_seconds"]}
         row.bytes_moved = report["measured"]["bytes_moved"] if processes > 1 else None
         row.plan = tuple((vertex["name"], tuple(sorted(vertex["sites"].items())), vertex.get("scatter"))
                          for vertex in report["vertices"])

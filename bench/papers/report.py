@@ -1,5 +1,6 @@
 """Tables as Markdown and CSV, what the automatic plan chose, and the goals that were set."""
 import csv
+import statistics
 from collections import Counter
 
 from measure import ratio
@@ -94,6 +95,16 @@ def goals(table):
         yield goal(f"{name}: data parallel's time over ours, over the {predicted:.2f} predicted", *factors, 0.75, 1.25)
     if (found := table.against_others()) is not None:
         yield goal(f"{name}: our time over that of Einrel's fastest other plan", *found[1:], high=NEAR)
+
+
+def of_predictions(tables):
+    """How far predicted seconds are from measured ones, of all of Einrel's ways of computing all programs."""
+    for processes in sorted({table.processes for table in tables}):
+        rows = [row for table in tables if table.processes == processes for row in table.rows if row.is_ours]
+        far = [statistics.median(abs(row.cost["seconds"] / seconds(row) - 1) for row in rows)
+               for seconds in (lambda row: row.median, lambda row: row.least)]
+        kind = "process" if processes == 1 else "ranks"
+        yield goal(f"{processes} {kind}: how far predicted seconds are from measured ones, the median of {len(rows)}", *far, high=0.15)
 
 
 def at_least(name, other, own, limit):

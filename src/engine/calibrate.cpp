@@ -9,18 +9,23 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <map>
 #include <memory>
+#include <numeric>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/text.h"
 #include "einsum/check.h"
 #include "einsum/vertex_facts.h"
 #include "engine/choose_plan.h"
+#include "engine/kernels.h"
 #include "engine/random_input.h"
 #include "engine/session.h"
 #include "exec/starpu/run.h"
 #include "exec/threads/task_threads.h"
+#include "machine/seconds.h"
 
 namespace einrel {
 namespace {
@@ -66,10 +71,13 @@ double seconds_of_round(bool takes_median, const Job& job, Action&& action) {
 /// Who computes: every rank at once, or rank 0 while the others wait.
 enum class Computing : std::uint8_t { all, first };
 
+PlannedTasks tasks_of_text(const Compiled& program) {
+  return choose(program, {}, SourceText(program.name, ""), {}).tasks;
+}
+
 double seconds_of(const std::string& text, std::size_t threads, Computing computing, const Job& job) {
   if (computing == Computing::first && job.rank != 0) return largest_of_all(0, job);
-  const SourceText source("calibrate", text);
-  const PlannedTasks tasks = choose(compiled(source), {}, source, {}).tasks;
+  const PlannedTasks tasks = tasks_of_text(compiled({"calibrate", text}));
   std::vector<InputSource> inputs;
   for (const StoredRelation& input : tasks.graph.inputs)
     inputs.emplace_back(random_tensor(1, input.name, input.dtype, input.bound));
@@ -93,6 +101,38 @@ double measured_flops(Computing computing, const Job& job) {
         seconds_of("dims " + dims + "\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n", 1, computing, job);
   }
   return flops * static_cast<double>(extents.size()) / seconds;
+}
+
+/// What some kernel computes in each, in chunks as programs have them; in the caches.
+constexpr std::array kernel_programs{
+    "dims i=512 j=512 k=512\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n",
+    "dims b=64 i=64 j=64 k=64\ninput A[b,i,j], B[b,j,k]\nC[b,i,k] = sum[j] A[b,i,j] * B[b,j,k]\n",
+    "dims i=32 j=512 k=512\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n",
+    "dims b=8 c=32 k=32 y=8 x=8 u=3 v=3\ninput A[b,c,y,x], B[k,c,u,v]\n"
+    "C[b,k,y,x] = sum[c,u,v] pad(A[b,c,y+u-1,x+v-1], 0) * B[k,c,u,v]\n",
+    "dims i=2048 j=1024\ninput A[i,j], B[j]\nC[i] = sum[j] A[i,j] * B[j]\n",
+    "dims i=512 j=1024\ninput A[i,j], B[j]\nC[i,j] = max(A[i,j] * B[j] + 1, 0)\n",
+    "dims i=512 j=512\ninput A[i,j]\nC[i,j] = exp(A[i,j])\n",
+    "dims i=512 j=512\ninput A[i,j]\nC[i] = max[j] A[i,j]\n",
+    "dims i=1024 j=1024\ninput A[i,j]\nC[j,i] = A[i,j]\n",
+};
+
+/// Times as long as modelled takes each kernel, on all threads at once: the geometric mean of its programs.
+std::map<std::string, double> measured_kernels(std::size_t threads, const Job& job) {
+  std::map<std::string, std::vector<double>> logarithms;
+  for (const char* const text : kernel_programs) {
+    const Compiled program = compiled({"calibrate", text});
+    std::map<std::string, double> modelled;
+    kernel_calls(program.graph, tasks_of_text(program), {}, [&](std::size_t, const KernelCall& call) {
+      modelled[call.kernel] += seconds_on_threads(call.seconds, threads);
+    });
+    const double seconds = seconds_of(text, threads, Computing::all, job);
+    for (const auto& [kernel, own] : modelled) logarithms[kernel].push_back(std::log(seconds / own));
+  }
+  std::map<std::string, double> times;
+  for (const auto& [kernel, all] : logarithms)
+    times[kernel] = std::exp(std::accumulate(all.begin(), all.end(), 0.0) / static_cast<double>(all.size()));
+  return times;
 }
 
 /// Of two streams read and one written, as in a step down a gradient: more than most caches hold, as what a program
@@ -267,6 +307,7 @@ Machine calibrate(std::size_t own_threads, const Job& job) {
   machine.cores = static_cast<double>(threads);
   machine.processor.flops_per_core = measured_flops(Computing::all, job);
   machine.memory_bandwidth = measured_memory_bandwidth(threads, Computing::all, job);
+  machine.kernel_times = measured_kernels(threads, job);
   measure_sharing(machine, threads, job);
   const auto pages = static_cast<std::int64_t>(::sysconf(_SC_PHYS_PAGES));
   const std::int64_t memory = pages * ::sysconf(_SC_PAGESIZE) / static_cast<std::int64_t>(job.ranks_here);

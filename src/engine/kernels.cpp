@@ -108,14 +108,16 @@ StepCalls step_calls(const TaskKernel& kernel, const std::vector<ArrayLayout>& a
 /// Takes one task after the other.
 class Calls {
  public:
-  Calls(const EinGraph& graph, const PlannedTasks& tasks, const LayoutBindings& layouts)
+  Calls(const EinGraph& graph, const PlannedTasks& tasks, const LayoutBindings& layouts, const CallListener& tell)
       : tasks_(tasks),
+        tell_(tell),
         scalars_(some_scalars(graph)),
         layouts_(layouts_of_arrays(tasks.graph, layouts)),
         ready_(tasks.graph.kernels.size()),
         of_vertices_(tasks.names.size()) {}
 
-  void add(const Task& task) {
+  void add(std::size_t t) {
+    const Task& task = tasks_.graph.tasks[t];
     const auto* const call = std::get_if<CallKernel>(&task.op);
     if (call == nullptr) return;
     const TaskKernel& kernel = tasks_.graph.kernels[call->kernel];
@@ -125,6 +127,7 @@ class Calls {
       if (const auto vertex = tasks_.vertices[node.index]) members.insert(*vertex);
     }
     for (std::size_t s = 0; s < steps.size(); ++s) {
+      if (tell_ && steps[s]) tell_(t, *steps[s]);
       const IaId node = kernel.nodes.empty() ? task.node : kernel.nodes[s];
       const std::optional<std::size_t> vertex = tasks_.vertices[node.index];
       if (vertex && steps[s]) count(*vertex, *steps[s], members);
@@ -180,6 +183,7 @@ class Calls {
   }
 
   const PlannedTasks& tasks_;
+  const CallListener& tell_;
   ScalarBindings scalars_;
   std::vector<ArrayLayout> layouts_;
   std::vector<std::vector<Ready>> ready_;  // by kernel; few, since chunks of a tensor differ at its ends only
@@ -199,9 +203,9 @@ std::vector<std::optional<ArrayLayout>> input_layouts(const TaskGraph& graph, co
 }
 
 std::vector<std::vector<KernelCall>> kernel_calls(const EinGraph& graph, const PlannedTasks& tasks,
-                                                  const LayoutBindings& layouts) {
-  Calls calls(graph, tasks, layouts);
-  for (const Task& task : tasks.graph.tasks) calls.add(task);
+                                                  const LayoutBindings& layouts, const CallListener& tell) {
+  Calls calls(graph, tasks, layouts, tell);
+  for (std::size_t t = 0; t < tasks.graph.tasks.size(); ++t) calls.add(t);
   return std::move(calls).sorted();
 }
 

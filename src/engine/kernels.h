@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -35,7 +37,9 @@ std::vector<std::optional<ArrayLayout>> input_layouts(const TaskGraph& graph, co
 
 /// Per vertex of the tasks (PlannedTasks::names), those that take longest together first; none of inputs, views that
 /// share memory and reductions of nothing. Scalars of `graph` without a value count as 1.
+/// `tell` is told of every call of every task, in their order; `times` is 1 there.
+using CallListener = std::function<void(std::size_t task, const KernelCall& call)>;
 std::vector<std::vector<KernelCall>> kernel_calls(const EinGraph& graph, const PlannedTasks& tasks,
-                                                  const LayoutBindings& layouts = {});
+                                                  const LayoutBindings& layouts = {}, const CallListener& tell = {});
 
 }  // namespace einrel

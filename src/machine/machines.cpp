@@ -28,11 +28,12 @@ using Names = std::vector<std::string>;
 
 constexpr std::size_t most_links = 8;  // one inside the other
 
-/// Of one set of figures. All but the last six must be there: the cache, what sites of a node share, and links.
+/// Of one set of figures. All but the last seven must be there: the cache, what sites of a node share, links, kernels.
 const Names& names_of_figures() {
   static const Names names{
-      "about",  "cores", "flops_per_core", "memory_bandwidth", "network_bandwidth", "network_latency", "task_seconds",
-      "memory", "cache", "sites_per_node", "flops_alone",      "memory_alone",      "network_alone",   "links"};
+      "about",         "cores",  "flops_per_core", "memory_bandwidth", "network_bandwidth", "network_latency",
+      "task_seconds",  "memory", "cache",          "sites_per_node",   "flops_alone",       "memory_alone",
+      "network_alone", "links",  "kernel_times"};
   return names;
 }
 
@@ -95,6 +96,20 @@ class Fields {
                              value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
     if (!is_in_range) wrong(name, fmt::format("a whole number from 1 to {}, {}", most, unit));
     return value.get<std::int64_t>();
+  }
+
+  std::map<std::string, double> times_by_name(const char* name) const {
+    const json& value = at(name);
+    if (!value.is_object())
+      wrong(name, "an object: names of kernels, and how many times as long they take as modelled");
+    std::map<std::string, double> times;
+    for (const auto& [kernel, number] : value.items()) {
+      if (!number.is_number() || !(number.get<double>() > 0))
+        fail(fmt::format("'{}' of field '{}' is {}; it should be a number above 0", printable(kernel), name,
+                         printable(number.dump())));
+      times[kernel] = number.get<double>();
+    }
+    return times;
   }
 
   const json& list(const char* name, std::size_t most, const char* unit) const {
@@ -221,6 +236,7 @@ void read_figures(const Fields& fields, const std::string& source, Machine& mach
   if (fields.has("cache"))
     machine.processor.second_cache = fields.whole("cache", INT64_MAX, "bytes of a core's second-level cache");
   if (fields.has("links")) machine.links = read_links(fields, source, machine.sites);
+  if (fields.has("kernel_times")) machine.kernel_times = fields.times_by_name("kernel_times");
   if (fields.has("sites_per_node")) {
     const std::int64_t most = machine.ranks > 0 ? machine.ranks : most_sites;
     machine.sites_per_node = fields.whole("sites_per_node", most, "how many share one node");
@@ -267,6 +283,7 @@ nlohmann::ordered_json figures_json(const Machine& machine) {
                                  {"flops_alone", machine.flops_alone},
                                  {"memory_alone", machine.memory_alone},
                                  {"network_alone", machine.network_alone}};
+  if (!machine.kernel_times.empty()) figures["kernel_times"] = machine.kernel_times;
   for (const Link& link : machine.links)
     figures["links"].push_back(
         {{"name", link.name}, {"sites", link.sites}, {"bandwidth", link.bandwidth}, {"latency", link.latency}});

@@ -242,10 +242,14 @@ class Calibration(RunTest):
         for field in ("flops_alone", "memory_alone", "network_alone"):
             self.assertGreaterEqual(machine[field], 1)
         self.assertLessEqual(machine["network_alone"], ranks)
+        self.assertLessEqual({"packed", "blocks"}, set(machine["kernel_times"]))
+        self.assertGreater(min(machine["kernel_times"].values()), 0)
         explained = json.loads(self.succeed("explain", self.program, "--sites", "2", "--json", env=settings).out)
         self.assertEqual((explained["machine"], explained["machine_ranks"]), ("calibrated", ranks))
+        self.assertGreater(explained["tasks_seconds"], 0)
         named = self.succeed("explain", self.program, "--sites", "2", "--machine", "laptop", "--json", env=settings)
         self.assertEqual(json.loads(named.out)["machine"], "laptop")
+        self.assertNotIn("tasks_seconds", json.loads(named.out))
 
     def test_each_number_of_ranks_keeps_its_own_figures(self):
         settings = {**os.environ, "XDG_CONFIG_HOME": self.path("settings")}

@@ -117,6 +117,21 @@ TEST(Machines, MaySayWhatSitesOfANodeShare) {
   }
 }
 
+TEST(Machines, MaySayHowLongKernelsTake) {
+  const auto timed = [](const std::string& times) {
+    return with("\"sites\": 3", "\"sites\": 3, \"kernel_times\": " + times);
+  };
+  const MachineSets sets = parse_machine(timed(R"({"packed": 1.5, "blocks": 0.8})"), "m.json");
+  EXPECT_EQ(sets.sets.front().kernel_times, (std::map<std::string, double>{{"packed", 1.5}, {"blocks", 0.8}}));
+  EXPECT_EQ(parse_machine(to_json(sets), "m.json"), sets);
+  EXPECT_TRUE(parse_machine(right, "m.json").sets.front().kernel_times.empty());
+  EXPECT_EQ(complaint(timed(R"({"packed": 0})")),
+            "m.json is not a machine: 'packed' of field 'kernel_times' is 0; it should be a number above 0");
+  EXPECT_EQ(complaint(timed("[1]")),
+            "m.json is not a machine: field 'kernel_times' is array; it should be an object: names of kernels, and how "
+            "many times as long they take as modelled");
+}
+
 TEST(Machines, MayHaveLinksThatGroupsOfSitesShare) {
   const auto linked = [](const std::string& links) {
     return with("\"sites\": 3", "\"sites\": 16, \"links\": " + links);

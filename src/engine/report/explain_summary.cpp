@@ -98,7 +98,10 @@ std::string time_lines(const Explanation& explained, const Folding& folding) {
   std::vector<std::string> texts;
   for (const auto& [name, share] : slowest(explained.graph(), folding, seconds))
     texts.push_back(fmt::format("{} {:.1f} %", name, share));
-  return line("time", text) + (texts.empty() ? "" : line("  most of it", fmt::format("{}", fmt::join(texts, ", "))));
+  const std::string by_tasks =
+      explained.seconds ? line("  by its tasks", seconds_text(*explained.seconds) + ", with what runs together") : "";
+  return line("time", text) + by_tasks +
+         (texts.empty() ? "" : line("  most of it", fmt::format("{}", fmt::join(texts, ", "))));
 }
 
 std::string links_line(const Explanation& explained) {

@@ -3,7 +3,8 @@
 #include <utility>
 #include <variant>
 
-#include "engine/memory.h"
+#include "engine/forecast_memory.h"
+#include "engine/forecast_seconds.h"
 
 namespace einrel {
 namespace {
@@ -35,8 +36,11 @@ Explanation explanation_of(const Compiled& given, const Chosen& chosen, const La
   if (const auto* const relations = std::get_if<ByRelations>(&chosen.how)) explained.algebra = relations->facts;
   if (chosen.tasks.graph.tasks.empty()) return explained;
   explained.tasks = chosen.tasks.graph.tasks.size();
-  explained.calls = kernel_calls(compiled.graph, chosen.tasks, layouts);
-  if (explained.algebra) explained.peak = most_live_bytes(chosen.tasks.graph);
+  SecondsForecast forecast(chosen.tasks, explained.request.machine, chosen.threads);
+  explained.calls = kernel_calls(compiled.graph, chosen.tasks, layouts,
+                                 [&](std::size_t task, const KernelCall& call) { forecast.add(task, call); });
+  if (!explained.request.machine.kernel_times.empty()) explained.seconds = forecast.seconds();
+  if (explained.algebra) explained.peak = forecast_memory(chosen.tasks, layouts).bytes;
   return explained;
 }
 
@@ -44,7 +48,7 @@ Explanation explanation_of(const std::string& name, const AnyProgram& program, c
                            const LayoutBindings& layouts) {
   if (const auto* const compiled = std::get_if<Compiled>(&program)) return explanation_of(*compiled, chosen, layouts);
   Explanation explained{.program = name, .algebra = std::get<ByRelations>(chosen.how).facts};
-  if (!chosen.tasks.graph.tasks.empty()) explained.peak = most_live_bytes(chosen.tasks.graph);
+  if (!chosen.tasks.graph.tasks.empty()) explained.peak = forecast_memory(chosen.tasks, layouts).bytes;
   return explained;
 }
 

@@ -21,6 +21,7 @@ struct Explanation {
   std::optional<std::size_t> tasks = std::nullopt;  ///< how many; nothing where they were too many to make
   /// Per vertex or, of relations, per operation, how its tasks compute it; nothing without tasks.
   std::vector<std::vector<KernelCall>> calls = {};
+  std::optional<double> seconds = std::nullopt;  ///< of those tasks, on a machine whose kernels were measured
 
   bool has_plan() const { return !comparison.plans.empty(); }
   const PlanReport& plan() const { return comparison.plans.front(); }

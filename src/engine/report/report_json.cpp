@@ -433,6 +433,7 @@ ordered_json json_of(const Explanation& explained, const Folding& folding) {
   ordered_json json =
       explained.compiled != nullptr ? program_json(*explained.compiled) : ordered_json{{"program", explained.program}};
   if (explained.tasks) json["tasks"] = *explained.tasks;
+  if (explained.seconds) json["tasks_seconds"] = *explained.seconds;
   if (explained.has_plan()) {
     add_plans(json, explained, folding);
   } else {
