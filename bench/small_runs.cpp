@@ -8,9 +8,9 @@
 
 #include <vector>
 
-#include "einsum/check.h"
-#include "engine/compile.h"
-#include "engine/session.h"
+#include "einsum/check/check.h"
+#include "run/compile.h"
+#include "run/session.h"
 
 namespace einrel {
 namespace {

@@ -6,7 +6,7 @@ namespace einrel {
 
 /// The plans of a program as one HTML page that needs nothing else: the graph, how each vertex is cut, where its chunks
 /// lie, what moves, what sites hold, and the costs of all plans side by side; of a run, what was measured, too. `json`
-/// is from explanation_json or run_json (src/engine/report).
+/// is from explanation_json or run_json (src/run/report).
 std::string plans_html(const std::string& json);
 
 }  // namespace einrel

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "exec/starpu/job.h"
+#include "exec/job/job.h"
 
 namespace einrel::cli {
 

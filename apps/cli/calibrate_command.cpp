@@ -4,8 +4,8 @@
 #include "arguments.h"
 #include "base/error.h"
 #include "commands.h"
-#include "engine/calibrate_database.h"
-#include "engine/keep_calibrated.h"
+#include "run/calibrate_database.h"
+#include "run/keep_calibrated.h"
 #include "execution.h"
 #include "output.h"
 

@@ -12,14 +12,14 @@
 #include "base/error.h"
 #include "base/same_file.h"
 #include "base/text.h"
-#include "engine/compile.h"
-#include "engine/database_run.h"
-#include "engine/report/formats_report.h"
-#include "engine/report/summary.h"
-#include "engine/stored_input.h"
+#include "run/compile.h"
+#include "run/database_run.h"
+#include "report/formats_report.h"
+#include "run/summary.h"
+#include "run/stored_input.h"
 #include "output.h"
 #include "program_input.h"
-#include "sql/user_tables.h"
+#include "sql/program/user_tables.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {
@@ -70,7 +70,7 @@ void say(const Destinations& destinations, const EinGraph& graph, const sql::Dat
     said(name, fmt::format("table '{}'{}", printable(table), in_chunks ? ", in chunks" : ""));
   for (const auto& [name, file] : destinations.files) said(name, to_string(file));
   if (!destinations.wanted.empty()) return;
-  for (const VertexId id : said_outputs(graph)) {
+  for (const VertexId id : program_outputs(graph)) {
     const Vertex& vertex = graph[id];
     print(fmt::format(
         "{}\n", summary_line(vertex.name, vertex.dtype, vertex.bound, summarize(results.tensors.at(vertex.name)))));

@@ -2,9 +2,9 @@
 #include <optional>
 
 #include "commands.h"
-#include "einsum/text/einsum_notation.h"
-#include "engine/compile.h"
-#include "engine/stored_input.h"
+#include "einsum/check/einsum_notation.h"
+#include "run/compile.h"
+#include "run/stored_input.h"
 #include "execution.h"
 #include "program_input.h"
 #include "tensor/tensor_file.h"

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/source.h"
-#include "engine/compile.h"
-#include "engine/saved_states.h"
-#include "exec/starpu/job.h"
+#include "run/compile.h"
+#include "run/saved_states.h"
+#include "exec/job/job.h"
 #include "plan_arguments.h"
 #include "program_input.h"
 #include "tensor/tensor_file.h"

@@ -10,7 +10,7 @@
 #include <ctime>
 #include <string_view>
 
-#include "exec/starpu/job.h"
+#include "exec/job/job.h"
 #include "output.h"
 
 namespace einrel::cli {

@@ -10,13 +10,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "commands.h"
-#include "einsum/functions.h"
-#include "einsum/text/macros.h"
-#include "engine/report/lists.h"
-#include "engine/report/passes_text.h"
+#include "einsum/expr/functions.h"
+#include "einsum/front/text/macros.h"
+#include "report/lists.h"
+#include "report/passes_text.h"
 #include "machine/machines.h"
 #include "output.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "tra/formats.h"
 
 namespace einrel::cli {

@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "cut_short_input.h"
-#include "exec/starpu/job.h"
+#include "exec/job/job.h"
 #include "execution.h"
 #include "interrupt.h"
 #include "output.h"

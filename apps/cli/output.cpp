@@ -8,7 +8,7 @@
 #include <new>
 
 #include "base/error.h"
-#include "exec/starpu/job.h"
+#include "exec/job/job.h"
 
 namespace einrel::cli {
 namespace {

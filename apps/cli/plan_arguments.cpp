@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/unnamed_file.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "plan/planners/schemes.h"
 
 namespace einrel::cli {

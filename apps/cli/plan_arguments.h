@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "einsum/check.h"
-#include "engine/passes.h"
-#include "engine/run_request.h"
-#include "exec/starpu/job.h"
+#include "einsum/check/check.h"
+#include "run/passes.h"
+#include "run/run_request.h"
+#include "exec/job/job.h"
 #include "tensor/inflate.h"
 
 namespace einrel::cli {

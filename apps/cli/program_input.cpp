@@ -13,16 +13,16 @@
 #include "arguments.h"
 #include "base/digest.h"
 #include "base/text.h"
-#include "einsum/text/parse.h"
-#include "einsum/text/print.h"
-#include "einsum/text/program_file.h"
-#include "einsum/vertex_facts.h"
-#include "engine/memory.h"
-#include "engine/random_input.h"
-#include "engine/stored_input.h"
-#include "engine/tra_program.h"
-#include "exec/starpu/alike.h"
-#include "exec/starpu/job.h"
+#include "einsum/front/text/parse.h"
+#include "einsum/graph/print.h"
+#include "einsum/front/text/program_file.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/memory.h"
+#include "run/random_input.h"
+#include "run/stored_input.h"
+#include "run/tra_program.h"
+#include "exec/job/alike.h"
+#include "exec/job/job.h"
 #include "output.h"
 #include "tensor/tensor_file.h"
 #include "tra/infer.h"
@@ -121,7 +121,7 @@ std::vector<TaskOutput> outputs_of(const AnyProgram& program) {
     return outputs;
   }
   const EinGraph& graph = std::get<Compiled>(program).graph;
-  for (const VertexId output : said_outputs(graph))
+  for (const VertexId output : program_outputs(graph))
     outputs.push_back({graph[output].name, graph[output].dtype, graph[output].bound});
   return outputs;
 }

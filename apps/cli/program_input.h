@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "base/source.h"
-#include "einsum/check.h"
-#include "einsum/ein_graph.h"
-#include "engine/choose_plan.h"
-#include "exec/starpu/job.h"
-#include "exec/task_graph.h"
+#include "einsum/check/check.h"
+#include "einsum/graph/ein_graph.h"
+#include "run/choose_plan.h"
+#include "exec/job/job.h"
+#include "exec/tasks/task_graph.h"
 #include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
 

@@ -8,16 +8,16 @@
 #include "arguments.h"
 #include "base/atomic_file.h"
 #include "base/text.h"
-#include "engine/choose_plan.h"
-#include "engine/chunked_outputs.h"
-#include "engine/initial_states.h"
-#include "engine/report/explain.h"
-#include "engine/report/passes_text.h"
-#include "engine/report/plan_analysis.h"
-#include "engine/report/report_json.h"
-#include "engine/report/summary.h"
-#include "engine/report/trace.h"
-#include "engine/saved_states.h"
+#include "run/choose_plan.h"
+#include "run/chunked_outputs.h"
+#include "run/initial_states.h"
+#include "report/explain.h"
+#include "report/passes_text.h"
+#include "report/plan_analysis.h"
+#include "report/report_json.h"
+#include "run/summary.h"
+#include "report/trace.h"
+#include "run/saved_states.h"
 #include "output.h"
 #include "progress.h"
 #include "viz/plan_html.h"
@@ -28,13 +28,13 @@ namespace {
 /// What was computed: of each output what it is like or, where files were wanted, into which it went.
 void print_results(const OutputFiles& files, const std::map<std::string, Summary>& summaries, const PlannedTasks& tasks,
                    const std::set<std::string>& complex) {
-  for (const TaskOutput& output : said_outputs(tasks)) {
+  for (const TaskOutput& output : program_outputs(tasks)) {
     if (!files.empty()) continue;
     const auto line = complex.count(output.name) != 0 ? complex_summary_line : summary_line;
     print(fmt::format("{}\n", line(output.name, output.dtype, output.bound, summaries.at(output.name))));
   }
   for (const auto& [name, file] : files) {
-    for (const TaskOutput& output : said_outputs(tasks)) {
+    for (const TaskOutput& output : program_outputs(tasks)) {
       if (output.name != name) continue;
       const auto rank = static_cast<std::ptrdiff_t>(output.bound.size()) - (file.is_complex ? 1 : 0);
       print(fmt::format("wrote {} {} {} to {}\n", name,

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "base/source.h"
-#include "exec/starpu/job.h"
+#include "exec/job/job.h"
 #include "execution.h"
 
 namespace einrel::cli {

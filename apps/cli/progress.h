@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "engine/session.h"
+#include "run/session.h"
 #include "train/train.h"
 
 namespace einrel::cli {

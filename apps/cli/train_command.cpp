@@ -11,7 +11,7 @@
 #include "base/guard.h"
 #include "base/text.h"
 #include "commands.h"
-#include "engine/report/passes_text.h"
+#include "report/passes_text.h"
 #include "execution.h"
 #include "interrupt.h"
 #include "output.h"

@@ -10,11 +10,11 @@
 #include <string>
 #include <variant>
 
-#include "einsum/check.h"
-#include "engine/compile.h"
-#include "engine/kernels.h"
-#include "engine/random_input.h"
-#include "engine/session.h"
+#include "einsum/check/check.h"
+#include "run/compile.h"
+#include "run/kernels.h"
+#include "run/random_input.h"
+#include "run/session.h"
 #include "tensor/tensor_file.h"
 #include "worker.h"
 

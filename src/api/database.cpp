@@ -5,11 +5,11 @@
 #include "api/border.h"
 #include "api/program_data.h"
 #include "api/tensor_data.h"
-#include "engine/calibrate_database.h"
-#include "engine/database_run.h"
-#include "engine/report/formats_report.h"
-#include "engine/scalars.h"
-#include "engine/sql_script.h"
+#include "run/calibrate_database.h"
+#include "run/database_run.h"
+#include "report/formats_report.h"
+#include "run/scalars.h"
+#include "run/sql_script.h"
 
 namespace einrel::api {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/report/explain.h"
+#include "report/explain.h"
 
 #include <einrel/program.h>
 
@@ -7,7 +7,7 @@
 #include "api/border.h"
 #include "api/plan_options.h"
 #include "api/program_data.h"
-#include "engine/report/report_json.h"
+#include "report/report_json.h"
 #include "viz/plan_html.h"
 
 namespace einrel::api {

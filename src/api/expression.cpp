@@ -12,9 +12,9 @@
 #include "api/tensor_data.h"
 #include "base/source.h"
 #include "base/text.h"
-#include "einsum/build/substitute.h"
-#include "einsum/ein_graph.h"
-#include "einsum/text/lexer.h"
+#include "einsum/front/build/substitute.h"
+#include "einsum/graph/ein_graph.h"
+#include "einsum/front/text/lexer.h"
 
 namespace einrel::api {
 namespace {
@@ -377,7 +377,7 @@ inline namespace functions {
 #define EINREL_SIGN(...)
 #define EINREL_UNARY(id, ...) \
   Expression id(const Expression& x) { return apply(UnaryFunction::id, x); }
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
 
 Expression uniform(const Expression& seed) {
   return made(build::random(RandomFunction::uniform, formula_of(seed)), {seed});
@@ -414,7 +414,7 @@ Expression pad(const Expression& element, const Expression& value) {
 
 #define EINREL_REDUCER(id, ...) \
   Expression id(const Labels& over, const Expression& x) { return reduce(Reducer::id, over, x); }
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
 
 Expression inverse(const Labels& matrix, const Expression& x) { return call({OpaqueFunction::inverse, 0}, matrix, x); }
 Expression qr_q(const Labels& matrix, const Expression& x) { return call({OpaqueFunction::qr, 0}, matrix, x); }
@@ -437,14 +437,14 @@ std::vector<NamedFunction> named_functions() {
   return {
 #define EINREL_SIGN(...)
 #define EINREL_UNARY(id, ...) {#id, id},
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
   };
 }
 
 std::vector<NamedReduction> named_reductions() {
   return {
 #define EINREL_REDUCER(id, ...) {#id, id},
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
   };
 }
 

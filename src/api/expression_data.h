@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "einsum/build/formula.h"
+#include "einsum/front/build/formula.h"
 
 namespace einrel::api {
 

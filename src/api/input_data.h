@@ -2,7 +2,7 @@
 
 #include <einrel/input.h>
 
-#include "exec/executor.h"
+#include "exec/executors/executor.h"
 
 namespace einrel::api {
 

@@ -7,7 +7,7 @@
 
 #include "ia/from_tra.h"
 #include "kernel/workers.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 
 namespace einrel::api {
 namespace {

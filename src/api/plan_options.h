@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "engine/run_request.h"
-#include "exec/starpu/job.h"
+#include "run/run_request.h"
+#include "exec/job/job.h"
 
 namespace einrel::api {
 

@@ -9,13 +9,13 @@
 #include "api/tensor_data.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "einsum/check.h"
-#include "einsum/text/parse.h"
-#include "einsum/text/print.h"
-#include "einsum/text/print_program.h"
-#include "einsum/text/program_file.h"
-#include "einsum/vertex_facts.h"
-#include "engine/scalars.h"
+#include "einsum/check/check.h"
+#include "einsum/front/text/parse.h"
+#include "einsum/graph/print.h"
+#include "einsum/front/text/print_program.h"
+#include "einsum/front/text/program_file.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/scalars.h"
 
 namespace einrel::api {
 namespace {
@@ -163,7 +163,7 @@ std::vector<TensorInfo> Program::outputs() const {
   const EinGraph& graph =
       require_extents(data_->declared, data_->given.source, data_->inputs, "what a run gives").graph;
   std::vector<TensorInfo> outputs;
-  for (const VertexId output : said_outputs(graph)) outputs.push_back(info_of(graph, output, data_->inputs));
+  for (const VertexId output : program_outputs(graph)) outputs.push_back(info_of(graph, output, data_->inputs));
   return outputs;
 }
 

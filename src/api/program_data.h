@@ -10,9 +10,9 @@
 
 #include "api/versions.h"
 #include "base/source.h"
-#include "einsum/build/program.h"
-#include "einsum/check.h"
-#include "engine/compile.h"
+#include "einsum/front/build/program.h"
+#include "einsum/check/check.h"
+#include "run/compile.h"
 
 namespace einrel::api {
 

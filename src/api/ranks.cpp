@@ -10,7 +10,7 @@
 
 #include "api/ranks_data.h"
 #include "base/error.h"
-#include "exec/starpu/share.h"
+#include "exec/job/share.h"
 
 namespace einrel::api {
 namespace {

@@ -5,8 +5,8 @@
 #include <functional>
 #include <vector>
 
-#include "exec/starpu/alike.h"
-#include "exec/starpu/job.h"
+#include "exec/job/alike.h"
+#include "exec/job/job.h"
 
 namespace einrel::api {
 

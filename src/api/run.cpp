@@ -13,11 +13,11 @@
 #include "api/tensor_data.h"
 #include "base/digest.h"
 #include "base/text.h"
-#include "engine/choose_plan.h"
-#include "engine/initial_states.h"
-#include "engine/input_facts.h"
-#include "engine/memory.h"
-#include "plan/default_planner.h"
+#include "run/choose_plan.h"
+#include "run/initial_states.h"
+#include "run/input_facts.h"
+#include "run/memory.h"
+#include "plan/planners/default_planner.h"
 
 namespace einrel::api {
 namespace {
@@ -51,7 +51,7 @@ void add_results(const PlannedTasks& tasks, const std::map<std::string, einrel::
   const auto outside = [&](const std::string& name, const einrel::Tensor& tensor) {
     return TensorAccess::outside(tensor, complex.count(name) != 0);
   };
-  for (const TaskOutput& output : said_outputs(tasks))
+  for (const TaskOutput& output : program_outputs(tasks))
     result.outputs.insert({output.name, outside(output.name, outputs.at(output.name))});
   for (std::size_t s = 0; s < tasks.states.size(); ++s)
     result.state.tensors.insert({tasks.states[s].type.name, outside(tasks.states[s].type.name, states[s])});

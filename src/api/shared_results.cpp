@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "exec/starpu/share.h"
+#include "exec/job/share.h"
 
 namespace einrel::api {
 
@@ -18,7 +18,7 @@ PlanFigures from_rank_0(const Job& job, const PlanFigures& own) {
 
 void share_outputs(const Job& job, const PlannedTasks& tasks, std::map<std::string, einrel::Tensor>& outputs) {
   if (job.ranks == 1) return;
-  for (const TaskOutput& said : said_outputs(tasks)) {
+  for (const TaskOutput& said : program_outputs(tasks)) {
     std::size_t output = 0;
     while (tasks.graph.outputs[output].name != said.name) ++output;
     einrel::Tensor& tensor = outputs.at(said.name);

@@ -7,7 +7,7 @@
 #include "api/border.h"
 #include "api/tensor_data.h"
 #include "base/cut_files.h"
-#include "einsum/complex_function.h"
+#include "einsum/expr/complex_function.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::api {

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <set>
 
-#include "einsum/text/print.h"
-#include "einsum/vertex_facts.h"
-#include "engine/forecast_memory.h"
+#include "einsum/graph/print.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/forecast_memory.h"
 
 namespace einrel::api {
 

@@ -16,9 +16,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/choose_plan.h"
-#include "engine/compile.h"
-#include "engine/session.h"
+#include "run/choose_plan.h"
+#include "run/compile.h"
+#include "run/session.h"
 
 namespace einrel::api {
 

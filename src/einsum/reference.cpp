@@ -7,9 +7,9 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "einsum/scalar_value.h"
-#include "einsum/vertex_facts.h"
-#include "einsum/whole_number.h"
+#include "einsum/expr/scalar_value.h"
+#include "einsum/graph/vertex_facts.h"
+#include "einsum/expr/whole_number.h"
 #include "tensor/convert.h"
 
 namespace einrel {
@@ -103,7 +103,7 @@ A folded(Reducer reducer, const std::vector<Number>& values, Take take) {
       return a;                                                                                                       \
     }                                                                                                                 \
     break;
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
     default: break;
   }
   throw Bug("a reducer of other values, or one that keeps two numbers");

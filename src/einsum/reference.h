@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "tensor/tensor.h"
 
 namespace einrel {

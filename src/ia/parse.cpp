@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <map>
 
-#include "einsum/text/parse_expr.h"
+#include "einsum/front/text/parse_expr.h"
 #include "ia/from_tra.h"
 #include "tra/infer.h"
 #include "tra/text/reading.h"

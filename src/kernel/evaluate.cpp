@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "kernel/cpu/blocks/accumulate.h"
 #include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/streaming.h"

@@ -3,7 +3,7 @@
 #include <optional>
 #include <vector>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "kernel/registry.h"
 #include "kernel/spec.h"
 #include "kernel/workers.h"

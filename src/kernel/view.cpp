@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "einsum/typing.h"
+#include "einsum/check/typing.h"
 
 namespace einrel {
 namespace {

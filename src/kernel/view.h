@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "kernel/spec.h"
 
 namespace einrel {

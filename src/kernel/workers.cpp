@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "base/thread.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 #include "kernel/look_for.h"
 #include "machine/processor.h"
 
@@ -31,19 +31,19 @@ using StopAsked = std::function<bool()>;
 
 Stopped stopped() { return Stopped("the run was stopped before it was done"); }
 
-/// What heed_stop asks on this thread.
+/// What throw_if_cancelled asks on this thread.
 const StopAsked*& asked_on_this_thread() {
   static thread_local const StopAsked* asked = nullptr;
   return asked;
 }
 
 /// While parts of a run are computed on this thread.
-class Heeding {
+class CancelScope {
  public:
-  explicit Heeding(const StopAsked& asked) : before_(std::exchange(asked_on_this_thread(), asked ? &asked : nullptr)) {}
-  ~Heeding() { asked_on_this_thread() = before_; }
-  Heeding(const Heeding&) = delete;
-  Heeding& operator=(const Heeding&) = delete;
+  explicit CancelScope(const StopAsked& asked) : before_(std::exchange(asked_on_this_thread(), asked ? &asked : nullptr)) {}
+  ~CancelScope() { asked_on_this_thread() = before_; }
+  CancelScope(const CancelScope&) = delete;
+  CancelScope& operator=(const CancelScope&) = delete;
 
  private:
   const StopAsked* before_;
@@ -77,7 +77,7 @@ class Scratch {
 
 }  // namespace
 
-void heed_stop() {
+void throw_if_cancelled() {
   const StopAsked* const asked = asked_on_this_thread();
   if (asked != nullptr && (*asked)()) throw stopped();
 }
@@ -152,9 +152,9 @@ struct Workers::Team {
     if (of.parts > 1 && !helpers.empty()) return run_together(of, given);
     const Workspace workspace{own[0].at_least(own_bytes), shared_memory};
     Pause& pause = pauses[0];
-    const Heeding heeding(stop_asked);
+    const CancelScope scope(stop_asked);
     for (std::int64_t part = 0; part < of.parts; ++part) {
-      heed_stop();
+      throw_if_cancelled();
       of.run(given, workspace, part);
       if (gives_way) pause.after_a_part();
     }
@@ -210,7 +210,7 @@ struct Workers::Team {
 
   void take_parts(std::size_t worker) {
     Pause& pause = pauses[worker];
-    const Heeding heeding(stop_asked);
+    const CancelScope scope(stop_asked);
     for (std::int64_t part = 0; take(part);) {
       try {
         stage->run(arrays, {own[worker].at_least(own_bytes), shared_memory}, part);
@@ -258,11 +258,11 @@ Workers::~Workers() = default;
 
 std::size_t Workers::threads() const { return team_->own.size(); }
 
-void Workers::heed(const std::stop_token& stop) {
-  heed_answer(stop.stop_possible() ? StopAsked([stop] { return stop.stop_requested(); }) : StopAsked());
+void Workers::cancel_on(const std::stop_token& stop) {
+  cancel_when(stop.stop_possible() ? StopAsked([stop] { return stop.stop_requested(); }) : StopAsked());
 }
 
-void Workers::heed_answer(std::function<bool()> is_to_stop) { team_->stop_asked = std::move(is_to_stop); }
+void Workers::cancel_when(std::function<bool()> is_to_stop) { team_->stop_asked = std::move(is_to_stop); }
 
 void Workers::run(const PreparedKernel& kernel, const Arrays& arrays) {
   team_->own_bytes = kernel.own_bytes;

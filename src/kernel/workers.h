@@ -29,11 +29,11 @@ class Workers {
   /// For results.
   MemoryPool& pool() { return pool_; }
 
-  /// Runs from now on end some milliseconds after a stop is asked for (heed_stop.h), and RunError is thrown. Between
+  /// Runs from now on end some milliseconds after a stop is asked for (throw_if_cancelled.h), and RunError is thrown. Between
   /// two runs.
-  void heed(const std::stop_token& stop);
+  void cancel_on(const std::stop_token& stop);
   /// The same where somebody else knows: `is_to_stop` is asked every few microseconds, by any of the threads.
-  void heed_answer(std::function<bool()> is_to_stop);
+  void cancel_when(std::function<bool()> is_to_stop);
 
   /// Runs all stages. What a part throws is thrown here, after the others have ended. Throws RunError when there is no
   /// memory for the workspaces: own_bytes for each thread, shared_bytes once.

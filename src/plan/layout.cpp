@@ -4,7 +4,7 @@
 #include <tuple>
 #include <utility>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
 namespace {

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "base/error.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tra/body_split.h"
 #include "tra/lowering.h"
 

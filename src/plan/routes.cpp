@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
 namespace {

@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "sql/names.h"
+#include "sql/program/names.h"
 
 namespace einrel::sql {
 namespace {

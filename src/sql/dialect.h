@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sql/script.h"
+#include "sql/program/script.h"
 #include "tensor/dtype.h"
 #include "tra/formats.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "einsum/scalar_expr.h"
+#include "einsum/expr/scalar_expr.h"
 
 namespace einrel::lowering {
 

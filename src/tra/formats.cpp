@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tra/repartition.h"
 
 namespace einrel {

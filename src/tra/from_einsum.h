@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "tra/tra_expr.h"
 
 namespace einrel {

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "einsum/text/print.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/print.h"
+#include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
 namespace {

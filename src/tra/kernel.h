@@ -6,8 +6,8 @@
 #include <variant>
 #include <vector>
 
-#include "einsum/ein_graph.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/ein_graph.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tensor/tensor.h"
 
 namespace einrel {

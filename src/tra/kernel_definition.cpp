@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
-#include "einsum/check.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/check/check.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tra/named_kernels.h"
 
 namespace einrel {

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "base/error.h"
-#include "einsum/selection.h"
-#include "einsum/typing.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/selection.h"
+#include "einsum/check/typing.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tra/body_split.h"
 #include "tra/lowering.h"
 #include "tra/named_kernels.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tra/body_split.h"
 #include "tra/lowering.h"
 #include "tra/repartition.h"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/suggest.h"
-#include "einsum/build/formula.h"
+#include "einsum/front/build/formula.h"
 
 namespace einrel {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/source.h"
-#include "einsum/build/program.h"
+#include "einsum/front/build/program.h"
 #include "tra/kernel.h"
 
 namespace einrel {

@@ -6,7 +6,7 @@
 
 #include "base/ids.h"
 #include "base/source.h"
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "tra/kernel.h"
 #include "tra/key.h"
 #include "tra/relation.h"

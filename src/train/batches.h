@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "engine/planned_tasks.h"
+#include "run/planned_tasks.h"
 #include "train/feeds.h"
 
 namespace einrel {

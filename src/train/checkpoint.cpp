@@ -18,9 +18,9 @@
 #include "base/file_error.h"
 #include "base/mapped_file.h"
 #include "base/text.h"
-#include "einsum/ein_graph.h"
-#include "exec/digests.h"
-#include "exec/starpu/alike.h"
+#include "einsum/graph/ein_graph.h"
+#include "exec/memory/digests.h"
+#include "exec/job/alike.h"
 #include "tensor/convert.h"
 #include "tensor/tensor_file.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/folder_lock.h"
-#include "exec/starpu/job.h"
+#include "exec/job/job.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel {

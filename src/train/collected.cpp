@@ -58,7 +58,7 @@ std::vector<OutputWriter> writers_for(const PlannedTasks& tasks, const std::vect
                                       Collected& collected) {
   const std::vector<OutputWriter> known = collected.writers();
   std::vector<OutputWriter> writers;
-  for (const TaskOutput& output : said_outputs(tasks)) {
+  for (const TaskOutput& output : program_outputs(tasks)) {
     const auto found = std::find(names.begin(), names.end(), output.name);
     if (found == names.end())
       writers.emplace_back([](const std::vector<std::int64_t>& /*begin*/, const Tensor& /*chunk*/) {});

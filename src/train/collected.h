@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/planned_tasks.h"
-#include "exec/executor.h"
-#include "exec/starpu/job.h"
+#include "run/planned_tasks.h"
+#include "exec/executors/executor.h"
+#include "exec/job/job.h"
 
 namespace einrel {
 

@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "einsum/expand.h"
-#include "einsum/text/print_program.h"
+#include "einsum/check/expand.h"
+#include "einsum/front/text/print_program.h"
 #include "train/collected.h"
 
 namespace einrel {

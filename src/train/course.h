@@ -86,10 +86,10 @@ class Course {
 };
 
 /// Trains all sites together, by a plan or in one process.
-TrainReport train_together(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
+TrainReport train_data_parallel(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
                            const CheckedProgram& checked, const Job& job);
 /// Each on its own (LocalTraining).
-TrainReport train_locally(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
+TrainReport train_local_sgd(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
                           const CheckedProgram& checked, const Job& job);
 
 /// What has to be the same where this training goes on.

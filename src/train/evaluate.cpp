@@ -8,7 +8,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "train/collected.h"
 #include "train/sample_uses.h"
 
@@ -131,7 +131,7 @@ void Evaluator::make_program(std::int64_t batch, const EinGraph& step) {
 InputSources Evaluator::calibrated(const InputSources& sources, std::int64_t steps_done) {
   InputSources all = sources;
   for (auto& [name, source] : assemble(training_, statistics_)) all[name] = std::move(source);
-  const std::vector<TaskOutput> outputs = said_outputs(calibration_->tasks());
+  const std::vector<TaskOutput> outputs = program_outputs(calibration_->tasks());
   Collected collected(outputs);
   ScalarBindings scalars = calibration_->scalars();
   set_steps_done(scalars, steps_done);

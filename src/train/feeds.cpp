@@ -11,8 +11,8 @@
 #include "base/mapped_file.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "einsum/random_number.h"
-#include "engine/stored_input.h"
+#include "einsum/expr/random_number.h"
+#include "run/stored_input.h"
 #include "tensor/csv.h"
 #include "tensor/tensor_file.h"
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 #include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
 #include "tensor/tensor.h"

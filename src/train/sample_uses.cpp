@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/text.h"
-#include "einsum/scalar_value.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/expr/scalar_value.h"
+#include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
 namespace {

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "train/batches.h"
 
 namespace einrel {

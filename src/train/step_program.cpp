@@ -11,12 +11,12 @@
 #include "base/file_error.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "einsum/training_name.h"
-#include "einsum/vertex_facts.h"
-#include "engine/initial_states.h"
-#include "engine/scalars.h"
-#include "engine/stored_input.h"
-#include "kernel/heed_stop.h"
+#include "einsum/graph/training_name.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/initial_states.h"
+#include "run/scalars.h"
+#include "run/stored_input.h"
+#include "kernel/cancel.h"
 #include "train/sample_uses.h"
 
 namespace einrel {
@@ -68,7 +68,7 @@ InputSources constant_inputs(const TrainRequest& request, const CheckedProgram& 
 
 std::vector<std::string> reported(const TrainRequest& request, const EinGraph& graph) {
   std::vector<std::string> names = request.report;
-  for (const VertexId output : said_outputs(graph)) {
+  for (const VertexId output : program_outputs(graph)) {
     const Vertex& vertex = graph[output];
     if (request.report.empty() && vertex.bound.empty()) names.push_back(vertex.name);
   }

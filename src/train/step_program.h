@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "einsum/check.h"
-#include "engine/choose_plan.h"
-#include "engine/kept_states.h"
-#include "engine/session.h"
+#include "einsum/check/check.h"
+#include "run/choose_plan.h"
+#include "run/kept_states.h"
+#include "run/session.h"
 #include "train/batches.h"
 #include "train/train.h"
 

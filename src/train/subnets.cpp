@@ -13,7 +13,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "train/step_program.h"
 
 namespace einrel {
@@ -231,7 +231,7 @@ class Placing {
       moved.push_back(VertexId{placed.vertices.size()});
       placed.vertices.push_back(std::move(vertex));
     }
-    take_ends(graph_, moved, placed);
+    copy_interface(graph_, moved, placed);
     return placed;
   }
 

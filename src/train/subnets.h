@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "einsum/check.h"
-#include "engine/planned_tasks.h"
+#include "einsum/check/check.h"
+#include "run/planned_tasks.h"
 #include "tensor/tensor.h"
 #include "train/train.h"
 

@@ -11,8 +11,8 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/text.h"
-#include "einsum/training_name.h"
-#include "engine/input_facts.h"
+#include "einsum/graph/training_name.h"
+#include "run/input_facts.h"
 #include "train/course.h"
 
 namespace einrel {
@@ -170,7 +170,7 @@ TrainReport train(TrainRequest request, const TrainListener& listener, const Job
     data.losses = checked->losses;
   });
   if (job.ranks > 1) check_alike(job, facts_of(request, data));
-  return (request.local ? train_locally : train_together)(request, listener, data, *checked, job);
+  return (request.local ? train_local_sgd : train_data_parallel)(request, listener, data, *checked, job);
 }
 
 }  // namespace einrel

@@ -99,7 +99,7 @@ output next_S, next_M
         report = json.loads(result.out)
         planned = report["plans"][0]["vertices"]
         state = next(vertex for vertex in planned if vertex["name"] == "s")
-        self.assertEqual(state["carried_bytes"], 0, "nothing of it moves between steps")
+        self.assertEqual(state["feedback_bytes"], 0, "nothing of it moves between steps")
         self.assertLess(report["measured"]["bytes_moved"], 100, "only partial sums of the level move")
 
     def test_bytes_between_steps_are_charged_and_counted(self):

@@ -1,9 +1,9 @@
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "einsum/text/print.h"
+#include "einsum/graph/print.h"
 #include "support/program.h"
 
 namespace einrel {

@@ -1,4 +1,4 @@
-#include "einsum/contraction_order.h"
+#include "einsum/passes/contraction_order.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <random>
 #include <set>
 
-#include "einsum/contraction_tree.h"
+#include "einsum/graph/contraction_tree.h"
 #include "einsum/reference.h"
-#include "einsum/text/print.h"
+#include "einsum/graph/print.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 #include "support/rounds.h"

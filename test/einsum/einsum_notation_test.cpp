@@ -1,9 +1,9 @@
-#include "einsum/text/einsum_notation.h"
+#include "einsum/check/einsum_notation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "einsum/text/print.h"
+#include "einsum/graph/print.h"
 
 namespace einrel {
 namespace {

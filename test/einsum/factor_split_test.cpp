@@ -1,4 +1,4 @@
-#include "einsum/factor_split.h"
+#include "einsum/passes/factor_split.h"
 
 #include <gtest/gtest.h>
 
@@ -7,10 +7,10 @@
 #include <limits>
 #include <random>
 
-#include "einsum/contraction_order.h"
+#include "einsum/passes/contraction_order.h"
 #include "einsum/reference.h"
-#include "einsum/text/print.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/print.h"
+#include "einsum/graph/vertex_facts.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 #include "support/rounds.h"

@@ -1,4 +1,4 @@
-#include "einsum/functions.h"
+#include "einsum/expr/functions.h"
 
 #include <gtest/gtest.h>
 

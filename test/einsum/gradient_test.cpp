@@ -1,8 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "einsum/expand.h"
-#include "einsum/text/print_program.h"
+#include "einsum/check/expand.h"
+#include "einsum/front/text/print_program.h"
 #include "support/gradient_check.h"
 #include "support/program.h"
 #include "support/random_gradient_program.h"

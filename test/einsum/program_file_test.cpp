@@ -1,4 +1,4 @@
-#include "einsum/text/program_file.h"
+#include "einsum/front/text/program_file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

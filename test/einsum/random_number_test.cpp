@@ -1,4 +1,4 @@
-#include "einsum/random_number.h"
+#include "einsum/expr/random_number.h"
 
 #include <Random123/philox.h>
 #include <gtest/gtest.h>

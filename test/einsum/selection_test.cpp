@@ -1,4 +1,4 @@
-#include "einsum/selection.h"
+#include "einsum/graph/selection.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "einsum/reference.h"
-#include "einsum/selection_split.h"
-#include "einsum/text/print.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/passes/selection_split.h"
+#include "einsum/graph/print.h"
+#include "einsum/graph/vertex_facts.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 #include "tensor/convert.h"

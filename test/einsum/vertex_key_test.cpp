@@ -1,10 +1,10 @@
-#include "einsum/vertex_key.h"
+#include "einsum/graph/vertex_key.h"
 
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 
 namespace einrel::test {
 namespace {

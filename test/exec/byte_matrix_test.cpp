@@ -1,4 +1,4 @@
-#include "exec/starpu/byte_matrix.h"
+#include "exec/job/byte_matrix.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "exec/starpu/session.h"
+#include "exec/executors/starpu/session.h"
 
 namespace einrel::test {
 namespace {

@@ -1,4 +1,4 @@
-#include "exec/digests.h"
+#include "exec/memory/digests.h"
 
 #include <gtest/gtest.h>
 

@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/compare_plans.h"
-#include "engine/forecast_memory.h"
-#include "engine/forecast_seconds.h"
-#include "exec/timeline.h"
+#include "run/compare_plans.h"
+#include "run/forecast_memory.h"
+#include "run/forecast_seconds.h"
+#include "exec/tasks/timeline.h"
 #include "machine/seconds.h"
 #include "support/program.h"
 

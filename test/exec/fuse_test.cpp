@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "einsum/vertex_facts.h"
-#include "engine/compile.h"
-#include "exec/from_ia.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/compile.h"
+#include "exec/tasks/from_ia.h"
 #include "plan/lower.h"
 #include "plan/refine/numbering.h"
 #include "support/compare.h"

@@ -1,4 +1,4 @@
-#include "exec/starpu/job.h"
+#include "exec/job/job.h"
 
 #include <gtest/gtest.h>
 

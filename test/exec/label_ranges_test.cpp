@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "exec/cut_parts_out.h"
-#include "exec/from_ia.h"
+#include "exec/tasks/cut_parts_out.h"
+#include "exec/tasks/from_ia.h"
 #include "plan/lower.h"
 #include "plan/refine/numbering.h"
 #include "support/counted_inputs.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "einsum/reference.h"
-#include "exec/from_ia.h"
+#include "exec/tasks/from_ia.h"
 #include "ia/from_tra.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"

@@ -1,4 +1,4 @@
-#include "exec/starpu/spill_file.h"
+#include "exec/memory/spill_file.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "exec/starpu/start_hindrance.h"
+#include "exec/executors/starpu/start_hindrance.h"
 
 #include <gtest/gtest.h>
 

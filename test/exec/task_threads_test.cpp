@@ -1,4 +1,4 @@
-#include "exec/threads/task_threads.h"
+#include "exec/executors/threads/task_threads.h"
 
 #include <gtest/gtest.h>
 
@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "base/error.h"
-#include "engine/session.h"
-#include "exec/from_ia.h"
-#include "exec/read_late.h"
+#include "run/session.h"
+#include "exec/tasks/from_ia.h"
+#include "exec/tasks/read_late.h"
 #include "plan/lower.h"
 #include "support/barrier.h"
 #include "support/counted_inputs.h"

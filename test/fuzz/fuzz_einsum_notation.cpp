@@ -3,7 +3,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "einsum/text/einsum_notation.h"
+#include "einsum/check/einsum_notation.h"
 
 /// The first bytes give the operands' ranks and extents, the rest is "subscripts[;join]".
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

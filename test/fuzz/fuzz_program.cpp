@@ -3,9 +3,9 @@
 #include <string>
 
 #include "base/error.h"
-#include "einsum/check.h"
-#include "einsum/contraction_order.h"
-#include "einsum/text/print.h"
+#include "einsum/check/check.h"
+#include "einsum/passes/contraction_order.h"
+#include "einsum/graph/print.h"
 
 /// Any bytes are either a program with a sound graph or a UserError.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

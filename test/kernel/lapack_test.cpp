@@ -5,7 +5,7 @@
 
 #include "base/error.h"
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "kernel/evaluate.h"
 #include "support/compare.h"
 #include "support/evaluate.h"

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "support/kernel_check.h"
 
 namespace einrel::test {

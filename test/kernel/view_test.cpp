@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "support/compare.h"
 #include "support/evaluate.h"
 #include "support/random_einsum.h"

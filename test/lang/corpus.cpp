@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <set>
 
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 #include "einsum/reference.h"
-#include "einsum/text/parse.h"
-#include "engine/compile.h"
-#include "engine/scalars.h"
+#include "einsum/front/text/parse.h"
+#include "run/compile.h"
+#include "run/scalars.h"
 
 namespace einrel::test {
 
@@ -136,7 +136,7 @@ Runnable prepare(const Document& document, const Dims& dims) {
   runnable.scalars = bind_scalars(runnable.graph.scalars, document.scalars);
   if (document.outputs) {
     std::vector<std::string> names;
-    for (const VertexId id : said_outputs(runnable.graph)) names.push_back(runnable.graph[id].name);
+    for (const VertexId id : program_outputs(runnable.graph)) names.push_back(runnable.graph[id].name);
     if (names != *document.outputs) throw DocumentError(fmt::format("the outputs are {}", fmt::join(names, " ")));
   }
   runnable.inputs = bind_inputs(runnable.graph, document);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 #include "lang/expectations.h"
 
 /// The documents of this folder and the examples, ready to be run.

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/source.h"
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "einsum/reference.h"
 #include "tensor/tensor.h"
 

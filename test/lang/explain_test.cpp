@@ -1,4 +1,4 @@
-#include "engine/report/explain.h"
+#include "report/explain.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,9 @@
 #include <set>
 
 #include "base/text.h"
-#include "einsum/vertex_facts.h"
-#include "engine/report/report_json.h"
-#include "exec/prepared_tasks.h"
+#include "einsum/graph/vertex_facts.h"
+#include "report/report_json.h"
+#include "exec/tasks/prepared_tasks.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/products.h"
 #include "lang/corpus.h"

@@ -5,21 +5,21 @@
 #include <algorithm>
 #include <optional>
 
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
-#include "engine/choose_formats.h"
-#include "engine/compile.h"
-#include "engine/session.h"
-#include "exec/starpu/run.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/choose_formats.h"
+#include "run/compile.h"
+#include "run/session.h"
+#include "exec/executors/starpu/run.h"
 #include "ia/from_tra.h"
 #include "ia/interpret.h"
 #include "ia/search.h"
 #include "lang/corpus.h"
 #include "lang/expectations.h"
 #include "lang/promises.h"
-#include "plan/planner.h"
-#include "sql/run.h"
+#include "plan/planners/planner.h"
+#include "sql/program/run.h"
 #include "sql/sqlite/database.h"
 #include "sql/steps_in_database.h"
 #include "support/run_tasks.h"
@@ -171,7 +171,7 @@ std::optional<Outputs> by_relations(const EinGraph& graph, const TensorBindings&
 Outputs in_sqlite(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars,
                   std::int64_t extent) {
   EinGraph ordered = compile("document", graph).graph;
-  ordered.steps.carried = 0;  // the next values of states are compared, too
+  ordered.steps.feedback = 0;  // the next values of states are compared, too
   sql::SqliteDatabase database(":memory:");
   Formats formats;
   if (extent != 0) formats.most_extent = extent;

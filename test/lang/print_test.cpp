@@ -1,4 +1,4 @@
-#include "einsum/text/print.h"
+#include "einsum/graph/print.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,10 +6,10 @@
 
 #include <sstream>
 
-#include "einsum/expand.h"
-#include "einsum/text/parse.h"
-#include "einsum/text/print_program.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/check/expand.h"
+#include "einsum/front/text/parse.h"
+#include "einsum/front/text/print_program.h"
+#include "einsum/graph/vertex_facts.h"
 #include "lang/corpus.h"
 
 namespace einrel::test {

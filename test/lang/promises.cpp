@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 
 namespace einrel::test {
 namespace {

@@ -12,11 +12,11 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "engine/compile.h"
-#include "engine/report/algebra_facts.h"
-#include "engine/session.h"
+#include "run/compile.h"
+#include "run/algebra_facts.h"
+#include "run/session.h"
 #include "lang/corpus.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "support/run_tasks.h"
 #include "support/run_whole.h"
 

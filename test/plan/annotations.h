@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/formats/format_plan.h"
 
 namespace einrel::test {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "plan/planners/eindecomp.h"
 #include "support/program.h"
 #include "support/random_einsum.h"

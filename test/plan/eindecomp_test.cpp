@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/cost/bound_cost.h"
 #include "random_product.h"
 #include "support/program.h"

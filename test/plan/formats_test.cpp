@@ -9,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/annotations.h"
 #include "plan/formats/format_plan.h"
 #include "support/program.h"

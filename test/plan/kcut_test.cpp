@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
-#include "einsum/vertex_facts.h"
-#include "plan/planner.h"
+#include "einsum/graph/vertex_facts.h"
+#include "plan/planners/planner.h"
 #include "plan/planners/parameter_server.h"
 #include "plan/search/elimination.h"
 #include "plan/search/tilings.h"

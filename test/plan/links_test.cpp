@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "machine/machines.h"
 #include "plan/layout.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "plan/refine/numbering.h"
 #include "support/program.h"
 #include "support/random_einsum.h"

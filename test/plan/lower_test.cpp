@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "ia/interpret.h"
 #include "ia/traffic.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "plan/refine/finer_parts.h"
 #include "plan/routes.h"
 #include "support/compare.h"

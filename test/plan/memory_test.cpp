@@ -8,12 +8,12 @@
 #include <variant>
 #include <vector>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "plan/refine/finer_parts.h"
 #include "plan/refine/numbering.h"
-#include "plan/refine/within_memory.h"
+#include "plan/planners/within_memory.h"
 #include "support/program.h"
 
 namespace einrel::test {

@@ -1,4 +1,4 @@
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 
 #include <gtest/gtest.h>
 
@@ -16,14 +16,14 @@
 #include <vector>
 
 #include "base/error.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "machine/machines.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/planners/schemes.h"
 #include "plan/refine/numbering.h"
-#include "plan/refine/whole_pieces.h"
-#include "plan/search/runner_up.h"
+#include "plan/refine/reduce_as_received.h"
+#include "plan/planners/runner_up.h"
 #include "random_product.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
@@ -143,7 +143,7 @@ std::optional<double> brute_force(const EinGraph& graph, std::int64_t sites, Cos
 double cost_of(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind) {
   const double cost = costs_of(graph, plan, machine).of(kind);
   if (kind != CostKind::seconds) return cost;
-  const double together = costs_of(graph, with_pieces_together(graph, plan), machine).seconds;
+  const double together = costs_of(graph, reduced_at_once(graph, plan), machine).seconds;
   EXPECT_LE(cost, 1.01 * together);
   return std::min(cost, together);
 }

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <numeric>
 
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "support/compare.h"
 #include "support/random_gradient_program.h"
 #include "support/run_tasks.h"

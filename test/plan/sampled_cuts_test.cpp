@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "ia/interpret.h"
 #include "ia/traffic.h"
 #include "plan/cost/cost.h"
 #include "plan/cost/memory.h"
 #include "plan/lower.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "plan/planners/eindecomp.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"

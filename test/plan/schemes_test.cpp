@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/error.h"
-#include "einsum/vertex_facts.h"
-#include "plan/planner.h"
+#include "einsum/graph/vertex_facts.h"
+#include "plan/planners/planner.h"
 #include "support/program.h"
 
 namespace einrel::test {

@@ -9,12 +9,12 @@
 #include <sstream>
 #include <string>
 
-#include "einsum/contraction_order.h"
-#include "einsum/factor_split.h"
-#include "einsum/selection_split.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/passes/contraction_order.h"
+#include "einsum/passes/factor_split.h"
+#include "einsum/passes/selection_split.h"
+#include "einsum/graph/vertex_facts.h"
 #include "machine/machines.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/planners/kcut.h"
 #include "plan/search/tilings.h"
@@ -25,7 +25,7 @@
 namespace einrel::test {
 namespace {
 
-/// As engine/compile prepares it for plans.
+/// As run/compile prepares it for plans.
 EinGraph network(const std::string& name, const std::map<std::string, std::int64_t>& dims) {
   std::ifstream file(std::filesystem::path(EINREL_EXAMPLES) / (name + ".ein"));
   std::stringstream text;

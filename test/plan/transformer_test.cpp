@@ -9,9 +9,9 @@
 #include <sstream>
 #include <string>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/layout.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "plan/planners/attention.h"
 #include "support/program.h"
 #include "support/random_einsum.h"

@@ -1,4 +1,4 @@
-#include "plan/refine/whole_pieces.h"
+#include "plan/refine/reduce_as_received.h"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "plan/cost/cost.h"
 #include "plan/cost/memory.h"
-#include "plan/planner.h"
+#include "plan/planners/planner.h"
 #include "support/program.h"
 
 namespace einrel::test {
@@ -25,10 +25,10 @@ TEST(WholePieces, GoIntoTheResultOneAfterTheOther) {
   const EinGraph graph = einrel::graph_of(product);
   const Plan together = by_rows_and_columns();
   Plan plan = together;
-  use_pieces_whole(graph, plan);
+  reduce_as_received(graph, plan);
   EXPECT_EQ(plan.vertices[2].parts, (PartitionVector{2, 2, 2}));
   EXPECT_EQ(plan.vertices[2].grid, together.vertices[2].grid);
-  EXPECT_EQ(with_pieces_together(graph, plan).vertices, together.vertices);
+  EXPECT_EQ(reduced_at_once(graph, plan).vertices, together.vertices);
   const Machine machine;
   EXPECT_EQ(costs_of(graph, plan, machine).received, costs_of(graph, together, machine).received);
   // A site receives a piece of A and one of B beside its own, 16 MB each; before, both were put together to 32 MB.
@@ -40,7 +40,7 @@ TEST(WholePieces, OfAnInputThatAllSitesWantAreCutAlongWhatIsReduced) {
   const Plan together{
       "by hand", 2, {one_part_per_site({2, 1}), one_part_per_site({1, 2}), one_part_per_site({1, 2, 1})}};
   Plan plan = together;
-  use_pieces_whole(graph, plan);
+  reduce_as_received(graph, plan);
   EXPECT_EQ(plan.vertices[0], one_part_per_site({1, 2}));
   EXPECT_EQ(plan.vertices[1].parts, (PartitionVector{2, 2}));
   EXPECT_EQ(plan.vertices[1].grid, (PartitionVector{1, 2}));
@@ -77,7 +77,7 @@ TEST(WholePieces, AreTakenByEveryVertexThatComesByTheSameOnes) {
   Plan plan = by_rows_and_columns();
   while (plan.vertices.size() < graph.vertices.size()) plan.vertices.push_back(plan.vertices[2]);
   ASSERT_EQ(graph.vertices.size(), 4U);
-  use_pieces_whole(graph, plan);
+  reduce_as_received(graph, plan);
   EXPECT_EQ(plan.vertices[2].parts, (PartitionVector{2, 2, 2}));
   EXPECT_EQ(plan.vertices[3].parts, (PartitionVector{2, 2, 2}));
 }
@@ -87,7 +87,7 @@ TEST(WholePieces, AreLeftWhereOperandsAreCutInDifferentWays) {
   Plan plan = by_rows_and_columns();
   plan.vertices[1] = one_part_per_site({4, 1});
   const std::vector<VertexPlan> before = plan.vertices;
-  use_pieces_whole(graph, plan);
+  reduce_as_received(graph, plan);
   EXPECT_EQ(plan.vertices, before);
 }
 
@@ -97,7 +97,7 @@ TEST(WholePieces, OfAnInputThatLiesWholeAreMadeWhereNobodyElseReadsIt) {
     const EinGraph graph = einrel::graph_of(has_other_reader ? other : product);
     Plan plan{"by hand", 2, {one_part_per_site({2, 1}), one_part_per_site({2, 1}), one_part_per_site({2, 1, 1})}};
     if (has_other_reader) plan.vertices.push_back(one_part_per_site({2, 1}));
-    use_pieces_whole(graph, plan);
+    reduce_as_received(graph, plan);
     EXPECT_EQ(plan.vertices[0].parts, (has_other_reader ? PartitionVector{2, 1} : PartitionVector{2, 2}));
     EXPECT_EQ(plan.vertices[2].parts, (has_other_reader ? PartitionVector{2, 1, 1} : PartitionVector{2, 1, 2}));
   }
@@ -106,7 +106,7 @@ TEST(WholePieces, OfAnInputThatLiesWholeAreMadeWhereNobodyElseReadsIt) {
 TEST(WholePieces, AreNotCutForLittleWork) {
   const EinGraph graph = einrel::graph_of(product, {{{"j", 500}}, {}});
   Plan plan = by_rows_and_columns();
-  use_pieces_whole(graph, plan);
+  reduce_as_received(graph, plan);
   EXPECT_EQ(plan.vertices, by_rows_and_columns().vertices);
 }
 

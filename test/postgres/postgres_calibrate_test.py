@@ -49,7 +49,7 @@ class Calibrated(ProductTest):
             self.assertGreater(found[name], 0)
 
     def test_runs_on_a_server_take_the_weights_that_are_kept_of_it(self):
-        """A file as test/engine has it written of given measurements."""
+        """A file as test/run has it written of given measurements."""
         environment = {**os.environ, "XDG_CONFIG_HOME": self.folder}
         assumed, of_scripts = self.explained(environment), self.script_costs(environment)
         weights = {name: (n + 1) * 1e-7 for n, name in enumerate(WEIGHTS)}

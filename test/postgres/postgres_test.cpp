@@ -10,8 +10,8 @@
 
 #include "base/error.h"
 #include "einsum/reference.h"
-#include "engine/choose_formats.h"
-#include "engine/compile.h"
+#include "run/choose_formats.h"
+#include "run/compile.h"
 #include "lang/corpus.h"
 #include "lang/promises.h"
 #include "postgres/server.h"
@@ -19,7 +19,7 @@
 #include "sql/papers_formats.h"
 #include "sql/plain_documents.h"
 #include "sql/plain_programs.h"
-#include "sql/run.h"
+#include "sql/program/run.h"
 #include "sql/steps_in_database.h"
 
 namespace einrel::test {
@@ -80,7 +80,7 @@ Outputs in_reference(const EinGraph& graph, const TensorBindings& inputs, const 
 template <std::int64_t extent>
 Outputs in_postgres(const EinGraph& graph, const TensorBindings& inputs, const ScalarBindings& scalars) {
   EinGraph ordered = compile("document", graph).graph;
-  ordered.steps.carried = 0;  // the next values of states are compared, too
+  ordered.steps.feedback = 0;  // the next values of states are compared, too
   Formats formats;
   if (extent != 0) formats.most_extent = extent;
   sql::DatabaseRun run{.graph = ordered,

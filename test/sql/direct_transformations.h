@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sql/database.h"
-#include "sql/lower_tra.h"
+#include "sql/program/lower_tra.h"
 #include "tra/formats.h"
 #include "tra/interpret.h"
 #include "tra/repartition.h"

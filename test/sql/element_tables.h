@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "einsum/check.h"
-#include "sql/names.h"
-#include "sql/run.h"
-#include "sql/user_tables.h"
+#include "einsum/check/check.h"
+#include "sql/program/names.h"
+#include "sql/program/run.h"
+#include "sql/program/user_tables.h"
 #include "tensor/tensor.h"
 
 /// Tensors as tables that other programs would make, written and read without what the programs under test do.

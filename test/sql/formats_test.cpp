@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "engine/choose_formats.h"
+#include "run/choose_formats.h"
 #include "sql/direct_transformations.h"
 #include "sql/papers_formats.h"
 #include "sql/sqlite/database.h"

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "engine/compile.h"
+#include "run/compile.h"
 #include "lang/corpus.h"
 #include "lang/expectations.h"
-#include "sql/program_script.h"
+#include "sql/program/program_script.h"
 #include "tra/from_einsum.h"
 #include "tra/infer.h"
 

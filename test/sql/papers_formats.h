@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
-#include "engine/compile.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/compile.h"
 #include "plan/formats/implementations.h"
-#include "sql/run.h"
+#include "sql/program/run.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 

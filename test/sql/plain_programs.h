@@ -14,13 +14,13 @@
 #include <vector>
 
 #include "einsum/reference.h"
-#include "engine/choose_formats.h"
-#include "engine/compile.h"
-#include "engine/sql_script.h"
-#include "sql/elements.h"
-#include "sql/names.h"
-#include "sql/program_script.h"
-#include "sql/run.h"
+#include "run/choose_formats.h"
+#include "run/compile.h"
+#include "run/sql_script.h"
+#include "sql/program/elements.h"
+#include "sql/program/names.h"
+#include "sql/program/program_script.h"
+#include "sql/program/run.h"
 #include "support/compare.h"
 #include "support/program.h"
 

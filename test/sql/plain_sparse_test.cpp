@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
-#include "engine/compile.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/compile.h"
 #include "sql/element_tables.h"
-#include "sql/run.h"
+#include "sql/program/run.h"
 #include "sql/sqlite/database.h"
 #include "support/program.h"
 #include "support/random_einsum.h"

@@ -3,11 +3,11 @@
 
 #include <map>
 
-#include "einsum/vertex_facts.h"
-#include "engine/compile.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/compile.h"
 #include "lang/corpus.h"
 #include "sql/plain_documents.h"
-#include "sql/run.h"
+#include "sql/program/run.h"
 #include "sql/sqlite/database.h"
 
 namespace einrel::test {

@@ -4,10 +4,10 @@
 
 #include <optional>
 
-#include "engine/choose_formats.h"
-#include "engine/compile.h"
+#include "run/choose_formats.h"
+#include "run/compile.h"
 #include "lang/corpus.h"
-#include "sql/run.h"
+#include "sql/program/run.h"
 
 namespace einrel::test {
 
@@ -20,7 +20,7 @@ inline Outputs steps_in_database(sql::Database& database, const Runnable& runnab
                                  FirstStates first_states) {
   Compiled compiled = compile("document", runnable.graph, {}, runnable.initial);
   EinGraph& graph = compiled.graph;
-  graph.steps.carried = 0;  // the next values of states are compared, too
+  graph.steps.feedback = 0;  // the next values of states are compared, too
   Formats formats;
   if (extent != 0) formats.most_extent = extent;
   sql::DatabaseRun run{.graph = graph,

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 #include "einsum/reference.h"
 #include "support/special_values.h"
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "einsum/check.h"
+#include "einsum/check/check.h"
 
 namespace einrel {
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "tensor/convert.h"
 #include "tensor/tensor.h"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tensor/convert.h"
 
 namespace einrel::test {

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "einsum/typing.h"
+#include "einsum/check/typing.h"
 #include "support/random_einsum.h"
 
 namespace einrel::test {
 
-/// A random EinSum that selects labels (einsum/selection.h): one or two labels, in the output or reduced, at elements,
+/// A random EinSum that selects labels (einsum/graph/selection.h): one or two labels, in the output or reduced, at elements,
 /// at forms of other labels, or at both, sometimes beyond their extents; conditions as where() or as factors. What is
 /// selected is one operand, windows and padding included, or a number.
 class SelectionGenerator {

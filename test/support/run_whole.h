@@ -1,7 +1,7 @@
 #pragma once
 
 #include "einsum/reference.h"
-#include "engine/session.h"
+#include "run/session.h"
 
 namespace einrel::test {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "exec/starpu/session.h"
-#include "exec/task_graph.h"
+#include "exec/executors/starpu/session.h"
+#include "exec/tasks/task_graph.h"
 
 namespace einrel::test {
 

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "einsum/reference.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "einsum/text/print.h"
+#include "einsum/graph/print.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 #include "tra/from_einsum.h"

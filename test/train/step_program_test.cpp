@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/file_error.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 
 namespace einrel {
 namespace {

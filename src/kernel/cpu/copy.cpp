@@ -10,7 +10,7 @@
 #include "kernel/cpu/blocks/streaming.h"
 #include "kernel/cpu/contraction/pack_ops.h"
 #include "kernel/cpu/kernels.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 #include "machine/seconds.h"
 
 namespace einrel {
@@ -172,7 +172,7 @@ void copy_part(const CopyPlan& plan, const Arrays& arrays, std::int64_t part) {
   Odometer outer(plan.outer, plan.bases);
   outer.seek(begin / plan.bands);
   for (std::int64_t unit = begin; unit < end; ++unit) {
-    heed_stop();
+    throw_if_cancelled();
     const std::int64_t first = unit % plan.bands * plan.band;
     copy_band(plan, first, std::min(plan.band, plan.banded().extent - first),
               arrays.operands[plan.operand] + outer.quantities()[plan.from_quantity] * size,

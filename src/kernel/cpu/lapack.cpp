@@ -7,7 +7,7 @@
 #include <cstring>
 
 #include "base/error.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "machine/processor.h"
 
 namespace einrel {

@@ -4,7 +4,7 @@
 #include <set>
 #include <string>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/fusion.h"
 #include "kernel/fusion/products.h"

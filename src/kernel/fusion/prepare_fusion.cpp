@@ -9,7 +9,7 @@
 #include "kernel/fusion/products.h"
 #include "kernel/fusion/slab.h"
 #include "kernel/fusion/softmax.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 #include "kernel/registry.h"
 #include "machine/processor.h"
 
@@ -221,7 +221,7 @@ struct SlabRun {
   void run_part(const Arrays& arrays, Workspace workspace, std::int64_t part) const {
     const std::int64_t end = slabs() * (part + 1) / parts;
     for (std::int64_t slab = slabs() * part / parts; slab < end; ++slab) {
-      heed_stop();
+      throw_if_cancelled();
       run_slab(arrays, workspace, slab);
     }
   }

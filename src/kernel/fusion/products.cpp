@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/slab.h"
 #include "kernel/registry.h"

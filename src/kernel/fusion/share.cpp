@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "kernel/fusion/softmax.h"
 
 namespace einrel {

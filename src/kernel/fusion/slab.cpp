@@ -4,7 +4,7 @@
 #include <cmath>
 #include <set>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "kernel/fusion/products.h"
 #include "machine/processor.h"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <memory>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "kernel/cpu/blocks/lanes.h"
 #include "kernel/cpu/softmax_rows.h"
 #include "machine/processor.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
 namespace {

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/error.h"
-#include "einsum/functions.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/expr/functions.h"
+#include "einsum/graph/vertex_facts.h"
 #include "machine/seconds.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/refine/numbering.h"
@@ -386,7 +386,7 @@ class Accounting {
     const std::optional<std::size_t> number = routes_.route_of_state(s);
     if (!number) return;
     VertexCost& cost = costs_.vertices[state.now.index];
-    cost.carried_bytes = bring(graph_.outputs[*state.next].index, *number, cost);
+    cost.feedback_bytes = bring(graph_.outputs[*state.next].index, *number, cost);
     cost.seconds += cost.moving;
   }
 
@@ -513,7 +513,7 @@ std::unique_ptr<CostModel> cost_model(CostKind kind, const Machine& machine) {
 }
 
 std::int64_t VertexCost::bytes() const {
-  return std::accumulate(operand_bytes.begin(), operand_bytes.end(), checked_add(reduced_bytes, carried_bytes),
+  return std::accumulate(operand_bytes.begin(), operand_bytes.end(), checked_add(reduced_bytes, feedback_bytes),
                          checked_add);
 }
 

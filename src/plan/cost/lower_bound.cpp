@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
 
 namespace einrel {

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
 #include "plan/layout.h"
 #include "plan/refine/numbering.h"

@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "einsum/functions.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/expr/functions.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/plan.h"
 #include "tra/repartition.h"
 

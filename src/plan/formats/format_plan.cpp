@@ -1,6 +1,6 @@
 #include "plan/formats/format_plan.h"
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/formats/format_space.h"
 
 namespace einrel {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "tra/formats.h"
 
 namespace einrel {

@@ -4,7 +4,7 @@
 #include <array>
 #include <map>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/plan.h"
 
 namespace einrel {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 
 namespace einrel {
 

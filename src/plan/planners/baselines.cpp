@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "ia/placement.h"
 #include "plan/refine/numbering.h"
 

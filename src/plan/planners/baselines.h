@@ -1,6 +1,6 @@
 #pragma once
 
-#include "plan/plan_request.h"
+#include "plan/planners/plan_request.h"
 
 namespace einrel {
 

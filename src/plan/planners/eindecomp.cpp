@@ -12,10 +12,10 @@
 #include <tuple>
 
 #include "base/error.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/planners/schemes.h"
 #include "plan/refine/numbering.h"
-#include "plan/refine/whole_pieces.h"
+#include "plan/refine/reduce_as_received.h"
 #include "plan/search/dominance.h"
 #include "plan/search/search.h"
 
@@ -402,7 +402,7 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
   if (kind == CostKind::seconds) {
     Plan in_pieces = plan;
-    use_pieces_whole(graph, in_pieces);
+    reduce_as_received(graph, in_pieces);
     // Each piece starts a kernel call, which counts; that operands are not put together saves a tenth of the time of
     // large products, and does not.
     constexpr double allowed = 1.01;

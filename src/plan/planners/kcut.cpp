@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
 
 namespace einrel {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/planners/schemes.h"
 #include "tensor/dtype.h"
 

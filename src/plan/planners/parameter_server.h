@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "plan/plan_request.h"
+#include "plan/planners/plan_request.h"
 
 namespace einrel {
 

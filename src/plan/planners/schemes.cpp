@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/layout.h"
 #include "plan/planners/kcut.h"
 #include "plan/planners/transformer.h"

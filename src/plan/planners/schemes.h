@@ -8,7 +8,7 @@
 #include <variant>
 #include <vector>
 
-#include "plan/plan_request.h"
+#include "plan/planners/plan_request.h"
 #include "plan/search/tilings.h"
 
 namespace einrel {

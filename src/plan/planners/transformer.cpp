@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/planners/attention.h"
 
 namespace einrel {

@@ -6,7 +6,7 @@
 #include <optional>
 #include <tuple>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/cost/cost.h"
 
@@ -16,7 +16,7 @@ namespace {
 std::int64_t part_of(std::int64_t extent, std::int64_t parts) { return (extent + parts - 1) / parts; }
 
 /// Elements that a part reads of an operand. Where it is read at constants, one position of an input is read, and of
-/// what is computed one part, if it has several (exec/constant_reads).
+/// what is computed one part, if it has several (exec/tasks/constant_reads).
 double elements_read(const EinGraph& graph, const Plan& plan, std::size_t v, std::size_t operand) {
   const Vertex& vertex = graph.vertices[v];
   const std::size_t read = vertex.inputs[operand].index;

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <set>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
 #include "plan/search/sampled_cuts.h"
 #include "tra/lowering.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "einsum/build/fresh_name.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/front/build/fresh_name.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/plan.h"
 
 namespace einrel {
@@ -227,7 +227,7 @@ class Recomputation {
       if (v >= drop.reader) read_again(vertex);
       moved.push_back(add(std::move(vertex), v));
     }
-    take_ends(before, moved, now_.graph);
+    copy_interface(before, moved, now_.graph);
   }
 
   std::string unused_name(const std::string& name) {
@@ -253,7 +253,7 @@ Recomputed in_lean_order(const EinGraph& graph) {
     for (VertexId& input : vertex.inputs) input = moved[input.index];
     ordered.graph.vertices.push_back(std::move(vertex));
   }
-  take_ends(graph, moved, ordered.graph);
+  copy_interface(graph, moved, ordered.graph);
   return most_kept_bytes(ordered.graph) < most_kept_bytes(graph) ? ordered : as_it_is(graph);
 }
 

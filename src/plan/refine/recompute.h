@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 
 namespace einrel {
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <set>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
 namespace {

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <optional>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
 namespace {

@@ -3,7 +3,7 @@
 #include <tuple>
 #include <unordered_set>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/search/search_tables.h"
 
 namespace einrel::search {

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/search/search_tables.h"
 
 namespace einrel::search {

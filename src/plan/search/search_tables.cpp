@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "einsum/vertex_facts.h"
-#include "einsum/vertex_key.h"
+#include "einsum/graph/vertex_facts.h"
+#include "einsum/graph/vertex_key.h"
 #include "plan/search/sampled_cuts.h"
 
 namespace einrel::search {

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
 #include "plan/search/search.h"
 

@@ -11,7 +11,7 @@
 #include <utility>
 #include <variant>
 
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/vertex_facts.h"
 #include "plan/search/elimination.h"
 
 namespace einrel {

@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "einsum/scalar_value.h"
-#include "sql/key_sql.h"
+#include "einsum/expr/scalar_value.h"
+#include "sql/program/key_sql.h"
 #include "tensor/tensor.h"
 
 namespace einrel::sql {

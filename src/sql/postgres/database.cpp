@@ -11,11 +11,11 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sql/elements.h"
-#include "sql/names.h"
+#include "sql/program/elements.h"
+#include "sql/program/names.h"
 #include "sql/postgres/copy.h"
 #include "sql/postgres/states.h"
-#include "sql/script.h"
+#include "sql/program/script.h"
 
 namespace einrel::sql {
 namespace {

@@ -15,10 +15,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sql/elements.h"
+#include "sql/program/elements.h"
 #include "sql/functions/array_bytes.h"
-#include "sql/names.h"
-#include "sql/script.h"
+#include "sql/program/names.h"
+#include "sql/program/script.h"
 
 namespace einrel::sql {
 namespace {
@@ -76,7 +76,7 @@ SqliteDatabase::SqliteDatabase(const std::string& path, MissingFile missing)
   sqlite3_extended_result_codes(opened, 1);
   sqlite3_busy_handler(opened, waits_for_lock, &stop_);
   register_functions(opened, *state_);
-  state_->workers.heed(stop_.get_token());
+  state_->workers.cancel_on(stop_.get_token());
   sqlite3_progress_handler(
       opened, operations_between_looks,
       [](void* stop) { return static_cast<std::stop_source*>(stop)->stop_requested() ? 1 : 0; }, &stop_);

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "base/error.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 #include "sql/functions/array_bytes.h"
 
 namespace einrel::sql {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/suggest.h"
-#include "einsum/text/lexer.h"
-#include "einsum/text/parse_expr.h"
+#include "einsum/front/text/lexer.h"
+#include "einsum/front/text/parse_expr.h"
 #include "tra/text/kernel_statement.h"
 
 namespace einrel::calls {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/source.h"
-#include "einsum/build/program.h"
+#include "einsum/front/build/program.h"
 #include "tra/key.h"
 #include "tra/named_kernels.h"
 

@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "einsum/text/other_notations.h"
+#include "einsum/front/text/other_notations.h"
 
 namespace einrel::calls {
 namespace {

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/source.h"
-#include "einsum/text/parse_expr.h"
+#include "einsum/front/text/parse_expr.h"
 #include "tra/text/call_tree.h"
 
 namespace einrel::calls {

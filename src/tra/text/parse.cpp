@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/suggest.h"
-#include "einsum/text/parse_expr.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/front/text/parse_expr.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tra/infer.h"
 #include "tra/text/reading.h"
 

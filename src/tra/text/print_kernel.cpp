@@ -9,8 +9,8 @@
 #include <map>
 #include <set>
 
-#include "einsum/text/print.h"
-#include "einsum/vertex_facts.h"
+#include "einsum/graph/print.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tra/named_kernels.h"
 #include "tra/signature.h"
 #include "tra/text/call_tree.h"

@@ -6,7 +6,7 @@
 #include <charconv>
 
 #include "base/suggest.h"
-#include "einsum/text/parse_expr.h"
+#include "einsum/front/text/parse_expr.h"
 
 namespace einrel::calls {
 namespace {

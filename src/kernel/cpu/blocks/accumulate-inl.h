@@ -36,7 +36,7 @@ template <class V>
 #define EINREL_REDUCER(id, ...) \
   case Reducer::id:             \
     return add_each<HeldAs<ReducerRow<Reducer::id>, V>>(n, state, values);
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
     case Reducer::argmax:
       return add_extremes(n, held_in<V>(state), state.position, values, position,
                           [](V v, V best) { return beats_maximum(v, best); });
@@ -92,7 +92,7 @@ void add_all_rows(Reducer reducer, double* held, std::size_t n, const V* const* 
     if constexpr (Kept::kept == Kept::real || Kept::kept == Kept::wide)     \
       return add_set<HeldAs<ReducerRow<Reducer::id>, V>>(n, held, rows);    \
     break;
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
     default: break;
   }
   throw Bug("a reducer without a loop over rows");
@@ -133,7 +133,7 @@ void fold_plain(Reducer reducer, const Accumulators::State& state, std::size_t n
                   (Kept::kept == Kept::as_it_comes && std::is_integral_v<V>)) \
       return fold_all<ReducerRow<Reducer::id>>(state, n, values);             \
     break;
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
     default: break;
   }
   throw Bug("a reducer without a loop over the values of a lane");

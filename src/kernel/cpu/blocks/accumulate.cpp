@@ -80,7 +80,7 @@ A first_of(Reducer reducer) {
   case Reducer::id: {                                                              \
     return start;                                                                  \
   }
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
   }
   throw Bug("a reducer outside its enumeration");
 }
@@ -235,7 +235,7 @@ void Accumulators::combine(std::size_t lane, const Partial& later) {
   case Reducer::id:                              \
     merge<ReducerRow<Reducer::id>>(both, later); \
     break;
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
     case Reducer::argmax:
       take_if(held_ == Held::whole ? later.whole > both.whole : beats_maximum(later.real, both.real));
       break;

@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "einsum/functions.h"
+#include "einsum/expr/functions.h"
 #include "kernel/cpu/blocks/block_program.h"
 #include "machine/processor.h"
 

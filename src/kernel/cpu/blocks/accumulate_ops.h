@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <tuple>
 
-#include "einsum/functions.h"
-#include "einsum/whole_number.h"
+#include "einsum/expr/functions.h"
+#include "einsum/expr/whole_number.h"
 #include "kernel/cpu/blocks/accumulate.h"
 
 namespace einrel {
@@ -74,7 +74,7 @@ struct ReducerRow;
       return merge;                                                                                                    \
     }                                                                                                                  \
   };
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
 
 /// How Accumulators keep reductions of values of type V: where, in which type, and what that is computed as.
 template <class Row, class V>

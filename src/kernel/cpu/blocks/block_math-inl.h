@@ -33,7 +33,7 @@ void apply_groups(UnaryFunction function, const T* x_values, T* z, std::size_t n
           n, z, [](T x) -> T { return value; }, x_values);         \
     }                                                              \
     break;
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
   }
   throw Bug("a function without a loop over groups");
 }

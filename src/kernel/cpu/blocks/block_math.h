@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <tuple>
 
-#include "einsum/functions.h"
+#include "einsum/expr/functions.h"
 
 namespace einrel {
 

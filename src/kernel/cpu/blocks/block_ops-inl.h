@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "einsum/whole_number.h"
+#include "einsum/expr/whole_number.h"
 #include "kernel/cpu/blocks/block_math.h"
 #include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/vector_loops.h"
@@ -39,7 +39,7 @@ void apply_unary(UnaryFunction function, const Value* values, Value* z, std::siz
       return map_values(                                                               \
           n, z, [](T x) { return kept(static_cast<T>(value)); }, values);              \
     break;
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
   }
   if constexpr (std::is_same_v<T, Value>) {
     approximate(function, values, z, n);
@@ -86,7 +86,7 @@ void apply_binary(BinaryFunction function, A a_values, B b_values, Value* z, std
       return map_values(                                                                     \
           n, z, [](T a, T b) { return kept(value); }, indexed(a_values), indexed(b_values)); \
     break;
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
   }
   throw Bug("a function of two values without a loop");
 }
@@ -101,7 +101,7 @@ void compare(BinaryFunction function, const T* a_values, const T* b_values, std:
       return map_values(                                             \
           n, z, [](T a, T b) { return value; }, a_values, b_values); \
     break;
-#include "einsum/functions.def"
+#include "einsum/expr/functions.def"
   }
   throw Bug("a comparison without a loop");
 }

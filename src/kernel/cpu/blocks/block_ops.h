@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <tuple>
 
-#include "einsum/functions.h"
+#include "einsum/expr/functions.h"
 #include "machine/processor.h"
 #include "tensor/dtype.h"
 

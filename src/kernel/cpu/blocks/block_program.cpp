@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "base/error.h"
-#include "einsum/random_number.h"
-#include "einsum/scalar_value.h"
+#include "einsum/expr/random_number.h"
+#include "einsum/expr/scalar_value.h"
 #include "kernel/cpu/blocks/block_math.h"
 #include "kernel/cpu/blocks/reading.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 #include "kernel/kernel.h"
 #include "machine/processor.h"
 #include "tensor/convert.h"
@@ -480,7 +480,7 @@ void BlockRun::complete(std::size_t value, std::size_t lanes) {
 }
 
 const BlockValues& BlockRun::run(const std::int64_t* outer, std::byte* target) {
-  heed_stop();
+  throw_if_cancelled();
   const std::vector<BlockProgram::Instruction>& instructions = program_.instructions_;
   const std::size_t lanes = lanes_.count();
   const bool has_more = lanes > few_lanes;

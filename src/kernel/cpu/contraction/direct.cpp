@@ -11,7 +11,7 @@
 
 #include "base/error.h"
 #include "kernel/cpu/contraction/direct_tile.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 
 namespace einrel::contraction {
 namespace {
@@ -416,7 +416,7 @@ class DirectPart {
     std::optional<Odometer> rest = prepared_.rest;
     if (rest) rest->seek(position);
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      heed_stop();
+      throw_if_cancelled();
       for (; !single && position < unit / prepared_.per_position(); ++position) rest->advance();
       const Start start = single ? Start() : start_of(unit);
       tiles_ = &prepared_.tiles_at(start.row + plan_.row_block >= plan_.row.extent,

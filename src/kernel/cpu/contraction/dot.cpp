@@ -11,7 +11,7 @@
 #include "kernel/cpu/contraction/dot_tile.h"
 #include "kernel/cpu/contraction/pack.h"
 #include "kernel/cpu/contraction/store.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 
 namespace einrel::contraction {
 namespace {
@@ -192,7 +192,7 @@ class DotPart {
     rest.seek(position);
     select(rest.quantities());
     for (std::int64_t unit = begin; unit < end; ++unit) {
-      heed_stop();
+      throw_if_cancelled();
       if (unit / blocks != position) {
         rest.advance();
         ++position;

@@ -5,7 +5,7 @@
 #include <string>
 #include <variant>
 
-#include "einsum/ein_graph.h"
+#include "einsum/graph/ein_graph.h"
 #include "kernel/cpu/contraction/combination.h"
 
 namespace einrel::contraction {

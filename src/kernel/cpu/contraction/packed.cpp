@@ -8,7 +8,7 @@
 #include "kernel/cpu/contraction/packed_plan.h"
 #include "kernel/cpu/contraction/store.h"
 #include "kernel/cpu/contraction/tile.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 
 namespace einrel::contraction {
 namespace {
@@ -134,7 +134,7 @@ class PackedPart {
               plan_.product.bases[output_quantity] * static_cast<std::int64_t>(size_of(plan_.product.result));
     begin_rows();
     for (std::int64_t c = columns.begin; c < columns.end; c += plan_.column_block) {
-      heed_stop();
+      throw_if_cancelled();
       select_shared(columns, c);
       b_specials_ = shared_specials()[(c - columns.begin) / plan_.column_block];
       find_contiguous_panels();
@@ -174,7 +174,7 @@ class PackedPart {
       b_.select_inner(inner_.begin, inner_.count());
       begin_rows();
       for (std::int64_t c = columns_.begin; c < columns_.end; c += plan_.column_block) {
-        heed_stop();
+        throw_if_cancelled();
         block_columns_ = {c, std::min(c + plan_.column_block, columns_.end)};
         pack_columns();
         if (!plan_.through_block) find_contiguous_panels();

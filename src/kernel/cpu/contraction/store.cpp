@@ -6,7 +6,7 @@
 #include <type_traits>
 
 #include "base/error.h"
-#include "einsum/functions.h"
+#include "einsum/expr/functions.h"
 #include "kernel/cpu/contraction/pack_ops.h"
 #include "tensor/convert.h"
 

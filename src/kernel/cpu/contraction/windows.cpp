@@ -8,7 +8,7 @@
 #include "kernel/cpu/contraction/pack_ops.h"
 #include "kernel/cpu/contraction/store.h"
 #include "kernel/cpu/contraction/tile.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 
 namespace einrel::contraction {
 namespace {
@@ -65,7 +65,7 @@ class WindowPart {
       inner_ = std::min(plan_.inner_block, plan_.inner - p);
       b_.select_inner(inner_begin_, inner_);
       for (std::int64_t c = 0; c < columns_; c += plan_.tile_lanes) {
-        heed_stop();
+        throw_if_cancelled();
         compute_panel(c);
       }
     }

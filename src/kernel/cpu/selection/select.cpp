@@ -11,7 +11,7 @@
 #include "kernel/cpu/kernels.h"
 #include "kernel/cpu/selection/select_loops.h"
 #include "kernel/cpu/selection/select_nest.h"
-#include "kernel/heed_stop.h"
+#include "kernel/cancel.h"
 #include "machine/seconds.h"
 #include "tensor/convert.h"
 
@@ -179,7 +179,7 @@ void gather_part(const Selecting& it, const Arrays& arrays, std::int64_t part) {
     const std::int64_t begin = unit % positions;
     const std::int64_t count = std::min(positions - begin, end - unit);
     walk(it.nest, arrays.operands, begin, begin + count, [&](const Run& run) {
-      heed_stop();
+      throw_if_cancelled();
       if (copies) return copy(it, run, source, result);
       with_types(it, [&]<class Stored, class From>() { put_rows<Stored, From>(it, run, source, result); });
     });
@@ -319,7 +319,7 @@ class KeyAdder {
     place.seek((first_key_ + begin) / inner.extent);
     std::int64_t at = (first_key_ + begin) % inner.extent;
     for (std::int64_t key = begin; key < end; ++key) {
-      heed_stop();
+      throw_if_cancelled();
       const std::int64_t offset = result_offset + place.quantities().front() + at * inner.steps.front();
       add(key, source_ + source_offset * it_.source_size, result_ + offset * it_.size);
       if (++at < inner.extent) continue;

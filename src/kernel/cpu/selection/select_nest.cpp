@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "einsum/selection.h"
+#include "einsum/graph/selection.h"
 #include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/selection/select_loops.h"
 

@@ -10,7 +10,7 @@
 
 #include "kernel/kernel.h"
 
-/// Sums of one tensor over labels that are selected (einsum/selection.h), as loops over all others.
+/// Sums of one tensor over labels that are selected (einsum/graph/selection.h), as loops over all others.
 namespace einrel::selecting {
 
 // The first quantities of every loop. What a selected label adds to them is left out.

@@ -165,7 +165,7 @@ FunctionState& state_of(FunctionCallInfo call) {
     auto* const made = kept_in<FunctionState>(call->flinfo->fn_mcxt);
     guarded([&] {
       invariant(made->workers.threads() == 1, "what a backend says of itself is for its only thread");
-      made->workers.heed_answer(is_to_stop);
+      made->workers.cancel_when(is_to_stop);
     });
     call->flinfo->fn_extra = made;
   }

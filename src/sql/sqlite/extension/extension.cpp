@@ -45,7 +45,7 @@ int register_all(sqlite3* database) {
   auto made = std::make_unique<ConnectionState>();
   ConnectionState& state = *made;
   invariant(state.workers.threads() == 1, "a connection is asked by the thread that uses it");
-  state.workers.heed_answer(StopLook(database));
+  state.workers.cancel_when(StopLook(database));
   // The state goes with this function, which goes with the connection; SQLite ends it also where it refuses.
   const int code = sqlite3_create_function_v2(database, "einrel_version", 0, SQLITE_UTF8 | SQLITE_DETERMINISTIC,
                                               made.release(), say_version, nullptr, nullptr, end);

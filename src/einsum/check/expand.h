@@ -1,0 +1,13 @@
+#pragma once
+
+#include "einsum/front/build/program.h"
+#include "einsum/check/check.h"
+
+namespace einrel {
+
+/// The program that a checked one comes to: no macros and no gradients are left, and each statement is one vertex.
+/// Checking it gives the same graph, but for names of labels: those that have several extents get a number.
+/// All extents must be known. O(size of the graph).
+build::Program expanded(const CheckedProgram& program);
+
+}  // namespace einrel

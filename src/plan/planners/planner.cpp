@@ -1,0 +1,118 @@
+#include "plan/planners/planner.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <iterator>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "einsum/graph/vertex_facts.h"
+#include "plan/planners/default_planner.h"
+#include "plan/planners/baselines.h"
+#include "plan/planners/eindecomp.h"
+#include "plan/planners/kcut.h"
+#include "plan/planners/schemes.h"
+#include "plan/planners/within_memory.h"
+#include "plan/search/sampled_cuts.h"
+
+namespace einrel {
+namespace {
+
+/// Those of which the plans are to be looked at: of large graphs, of which one plan takes long, only the first.
+std::vector<std::vector<SchemeFactor>> products_to_try(const EinGraph& graph, std::int64_t sites) {
+  constexpr std::size_t most_vertices = 20'000;  // of all plans together
+  std::vector<std::vector<SchemeFactor>> products = products_of_two(sites);
+  const auto is_of_groups = [](const std::vector<SchemeFactor>& product) {
+    const std::string_view groups = product.front().scheme->name;
+    return (groups == "data" || groups == "fsdp") && product.back().scheme->name == "tensor";
+  };
+  const auto others = std::stable_partition(products.begin(), products.end(), is_of_groups);
+  if (products.size() * graph.vertices.size() > most_vertices) products.erase(others, products.end());
+  return products;
+}
+
+/// The plans of all other planners, and of products of them.
+std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& request) {
+  std::vector<Plan> others;  // of equals, the first is taken
+  for (const Planner& planner : all_planners()) {
+    if (graph.vertices.size() > planner.tried_up_to) continue;
+    Planned planned = planner.plan(graph, request);
+    if (auto* const plan = std::get_if<Plan>(&planned)) others.push_back(std::move(*plan));
+  }
+  std::vector<Plan> products = plans_by_products(graph, request, products_to_try(graph, request.sites));
+  std::move(products.begin(), products.end(), std::back_inserter(others));
+  others.insert(others.end(), request.beside.begin(), request.beside.end());
+  for (Plan& other : others) other.cuts.reset();  // what becomes of it is no plan of these cuts
+  return others;
+}
+
+Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
+  const std::vector<Plan> others = plans_of_others(graph, request);
+  if (request.memory) return eindecomp_within(graph, request, others);
+  return eindecomp(graph, request.sites, request.machine, request.cost, others);
+}
+
+Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) {
+  constexpr double most = 4000;       // of one vertex: it compares every two of neighbours
+  constexpr double most_pairs = 4e6;  // of vertices with many labels, which are seldom alike
+  double pairs = 0;
+  for (const Vertex& vertex : graph.vertices) {
+    if (is_input(vertex)) continue;
+    const double ways = count_of_power_of_two_partitions(most_parts(vertex, graph), request.sites);
+    if (has_many_labels(vertex)) pairs += ways * ways;
+    if (ways > most || pairs > most_pairs)
+      return fmt::format("there are {} ways to cut {}; eindecomp looks at some of them", ways, vertex.name);
+  }
+  return eindecomp_paper(graph, request.sites);
+}
+
+std::vector<Planner> planners_and_schemes() {
+  std::vector<Planner> planners{
+      {default_planner, "the cheapest plan found, for any number of sites, by any cost", plan_eindecomp, 0},
+      {"eindecomp-paper", "EinDecomp as published: powers of two, least floats moved in the worst case",
+       plan_eindecomp_paper},
+      {"single", "everything on one site", plan_single},
+      {"sqrt", "every result into about as many parts along its two longest labels", plan_sqrt},
+      {"all-tile", "chunks of at most 1000 along every label", plan_all_tile}};
+  for (const Scheme& scheme : all_schemes()) {
+    planners.push_back({std::string(scheme.name), std::string(scheme.summary),
+                        [&scheme](const EinGraph& graph, const PlanRequest& request) {
+                          return plan_by_schemes(graph, request, {{&scheme, request.sites}});
+                        },
+                        scheme.tried_up_to});
+  }
+  planners.push_back({"kcut", "SoyBean: halved again and again, each time with least elements moved between the halves",
+                      plan_kcut, most_cut_at_once});
+  return planners;
+}
+
+}  // namespace
+
+const std::vector<Planner>& all_planners() {
+  static const std::vector<Planner> planners = planners_and_schemes();
+  return planners;
+}
+
+Planner planner_named(std::string_view name) {
+  if (is_product_of_schemes(name)) {
+    return {std::string(name), "several schemes at a time",
+            [factors = scheme_factors(name)](const EinGraph& graph, const PlanRequest& request) {
+              return plan_by_schemes(graph, request, factors);
+            }};
+  }
+  std::vector<std::string> names;
+  for (const Planner& planner : all_planners()) {
+    if (planner.name == name) return planner;
+    names.push_back(planner.name);
+  }
+  const std::string hint = did_you_mean(name, names);
+  throw UserError(fmt::format("there is no planner '{}'; {} {}, and products such as 'data:8 x tensor:4' or hybrid:8x4",
+                              printable(name), hint.empty() ? "there are" : hint + " There are",
+                              fmt::join(names, ", ")));
+}
+
+}  // namespace einrel

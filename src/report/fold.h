@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "run/compare_plans.h"
+
+namespace einrel {
+
+/// Consecutive vertices that come several times, alike but for names: the layers of a model.
+struct FoldedGroup {
+  std::vector<std::size_t> vertices;  ///< of the first time, inputs left out
+  std::size_t times = 0;
+  std::size_t last = 0;  ///< the last vertex of the last time
+};
+
+/// A graph with equal layers shown once.
+struct Folding {
+  std::vector<FoldedGroup> groups;              ///< in the order of the graph
+  std::vector<std::size_t> shown;               ///< per vertex: itself, or that of the first time which stands for it
+  std::vector<std::vector<std::size_t>> alike;  ///< per vertex that is shown: all that it stands for, itself first
+};
+
+/// Folds vertices that compute alike (names of tensors and labels aside), read alike (the same tensor, or one as far
+/// before them, or an input of the same shape each; the first time also whatever came before), and are cut alike by all
+/// of `reports`; and inputs that only those read. Leaves alone what would save less than a few lines.
+/// O(vertices * longest layer).
+Folding fold(const EinGraph& graph, const std::vector<PlanReport>& reports);
+
+/// Every vertex stands for itself.
+Folding unfolded(const EinGraph& graph);
+
+}  // namespace einrel

@@ -1,0 +1,141 @@
+#include "report/plan_facts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "einsum/graph/vertex_facts.h"
+
+namespace einrel {
+CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan) {
+  const std::vector<std::string> names = label_names(vertex);
+  const VertexPlan result = with_scattered_result(vertex, plan);
+  CutFacts cut{{}, std::nullopt, copies_of(plan)};
+  for (std::size_t l = 0; l < names.size(); ++l) {
+    const bool is_one_part_each = plan.parts[l] == result.grid[l];
+    if (plan.parts[l] == 1 || (is_one_part_each && plan.grid[l] == 1)) continue;
+    cut.labels.push_back({names[l], plan.grid[l], std::nullopt});
+    if (!is_one_part_each) cut.labels.back().parts = plan.parts[l];
+  }
+  if (plan.scatter) cut.scatter = LabelSites{names[*plan.scatter], result.grid[*plan.scatter], std::nullopt};
+  return cut;
+}
+
+std::vector<LinkCut> link_cuts(const Vertex& vertex, const VertexPlan& plan, const PlanRequest& request) {
+  const std::vector<std::string> names = label_names(vertex);
+  // Coordinates of a digit of a site's number that neighbouring sites, so many, have.
+  const auto coordinates = [](std::int64_t count, std::int64_t stride, std::int64_t sites) {
+    return count == 1 ? 1 : std::clamp<std::int64_t>((sites + stride - 1) / stride, 1, count);
+  };
+  std::vector<LinkCut> cuts;
+  std::int64_t outer = request.sites;
+  for (const Link& link : request.machine.links) {
+    const std::int64_t inner = std::min(link.sites, outer);
+    const auto cut_into = [&](std::int64_t count, std::int64_t stride) {
+      const std::int64_t inside = coordinates(count, stride, inner);
+      return (coordinates(count, stride, outer) + inside - 1) / inside;
+    };
+    LinkCut cut{link.name, {}, 1};
+    for (std::size_t l = 0; l < names.size(); ++l) {
+      const std::int64_t groups = cut_into(plan.grid[l], plan.strides[l]);
+      if (groups > 1) cut.labels.push_back({names[l], groups, std::nullopt});
+    }
+    for (const SiteCopies& copies : plan.copies) cut.copies *= cut_into(copies.count, copies.stride);
+    if (!cut.labels.empty() || cut.copies > 1) cuts.push_back(std::move(cut));
+    outer = inner;
+  }
+  return cuts;
+}
+
+MoveFacts moves_of(const EinGraph& graph, std::size_t v, const VertexPlan& plan, const VertexCost& cost) {
+  const Vertex& vertex = graph.vertices[v];
+  MoveFacts moves{{}, {}, cost.reduced_bytes};
+  for (std::size_t o = 0; o < cost.operand_bytes.size(); ++o) {
+    if (cost.operand_bytes[o] == 0) continue;
+    std::int64_t copies = 1;
+    for (const SiteCopies& each : needed_layout(vertex, o, plan).copies) copies *= each.count;
+    moves.operands.push_back({graph[vertex.inputs[o]].name, copies, cost.operand_bytes[o]});
+  }
+  if (cost.reduced_bytes == 0) return moves;
+  const std::vector<std::string> names = label_names(vertex);
+  for (const std::size_t label : reduced_labels(vertex)) {
+    if (plan.grid[label] > 1) moves.reduced.push_back(names[label]);
+  }
+  return moves;
+}
+
+std::vector<std::optional<RunnerUpFacts>> runner_up_facts(const EinGraph& graph, const PlanReport& report,
+                                                          const PlanRequest& request) {
+  constexpr double rounding = 1e-9;
+  const double all = report.costs.of(request.cost);
+  std::vector<std::optional<RunnerUpFacts>> facts(graph.vertices.size());
+  const std::vector<std::optional<RunnerUp>> others = runners_up(graph, report.plan, request.machine, request.cost);
+  for (std::size_t v = 0; v < facts.size(); ++v) {
+    if (!others[v]) continue;
+    const RunnerUp& other = *others[v];
+    facts[v] = RunnerUpFacts{.cut = cut_of(graph.vertices[v], other.plan),
+                             .more = other.more,
+                             .more_there = other.more_there,
+                             .costs_the_same = std::abs(other.more) <= rounding * all,
+                             .moving = std::nullopt,
+                             .to = std::nullopt};
+    if (other.producer == other.consumer) continue;
+    facts[v]->moving = graph.vertices[other.producer].name;
+    facts[v]->to = graph.vertices[other.consumer].name;
+  }
+  return facts;
+}
+
+std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& folding) {
+  std::vector<VertexCost> together = report.costs.vertices;
+  for (std::size_t v = 0; v < together.size(); ++v) {
+    const std::size_t shown = folding.shown[v];
+    if (shown == v) continue;
+    const VertexCost& other = report.costs.vertices[v];
+    for (std::size_t o = 0; o < other.operand_bytes.size(); ++o)
+      together[shown].operand_bytes[o] += other.operand_bytes[o];
+    together[shown].reduced_bytes += other.reduced_bytes;
+    together[shown].feedback_bytes += other.feedback_bytes;
+    together[shown].seconds += other.seconds;
+  }
+  return together;
+}
+
+std::optional<TilingFacts> tiling_facts(const EinGraph& graph, const Plan& plan, const PlanRequest& request) {
+  if (!plan.cuts || plan.sites == 1) return std::nullopt;
+  TilingFacts facts{{}, parameter_server(graph, request), std::nullopt};
+  if (facts.server) facts.groups = best_groups(*facts.server, plan.sites);
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v)
+    facts.tensors.push_back(tilings_text(*plan.cuts, v, graph.vertices[v].bound.size()));
+  return facts;
+}
+
+std::vector<Amount> most_moved(const EinGraph& graph, const Folding& folding, const std::vector<VertexCost>& together) {
+  std::vector<Amount> amounts;
+  for (std::size_t v = 0; v < together.size(); ++v) {
+    if (folding.shown[v] != v) continue;
+    const std::string name = folded_name(graph, folding, v);
+    for (std::size_t o = 0; o < together[v].operand_bytes.size(); ++o) {
+      amounts.push_back({fmt::format("{} for {}", graph[graph.vertices[v].inputs[o]].name, name),
+                         static_cast<double>(together[v].operand_bytes[o])});
+    }
+    amounts.push_back({fmt::format("partial results of {}", name), static_cast<double>(together[v].reduced_bytes)});
+    amounts.push_back({fmt::format("{} between steps", name), static_cast<double>(together[v].feedback_bytes)});
+  }
+  return largest(std::move(amounts));
+}
+
+SitesComputing sites_computing(const EinGraph& graph, const Plan& plan) {
+  SitesComputing sites{plan.sites, 1};
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (graph.vertices[v].inputs.empty()) continue;
+    const std::int64_t computing = sites_used(plan.vertices[v]) * copies_of(plan.vertices[v]);
+    sites.fewest = std::min(sites.fewest, computing);
+    sites.most = std::max(sites.most, computing);
+  }
+  sites.fewest = std::min(sites.fewest, sites.most);
+  return sites;
+}
+
+}  // namespace einrel

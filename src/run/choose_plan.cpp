@@ -1,0 +1,400 @@
+#include "run/choose_plan.h"
+
+#include <fmt/format.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <utility>
+#include <variant>
+
+#include "base/text.h"
+#include "base/unnamed_file.h"
+#include "einsum/graph/vertex_facts.h"
+#include "run/bookkeeping.h"
+#include "run/forecast_memory.h"
+#include "run/memory.h"
+#include "run/out_of_core.h"
+#include "run/plan_memory.h"
+#include "run/recompute.h"
+#include "exec/memory/alive.h"
+#include "exec/tasks/read_late.h"
+#include "exec/executors/starpu/session.h"
+#include "ia/traffic.h"
+#include "plan/planners/default_planner.h"
+
+namespace einrel {
+namespace {
+
+/// What a request comes to for one program.
+struct Asked {
+  PlanRequest plan;
+  std::string planner;
+  std::vector<std::string> compared;
+  std::optional<Plan> given;
+  std::size_t threads = 1;
+  std::optional<std::string> spill;
+};
+
+std::optional<std::int64_t> sites_of(const std::optional<Plan>& given) {
+  return given ? std::optional(given->sites) : std::nullopt;
+}
+
+Asked asked_for(const RunRequest& request, std::optional<Plan> given, const Job& job) {
+  PlanRequest plan = plan_request(request, job, sites_of(given));
+  return {std::move(plan),  request.planner.value_or(default_planner),
+          request.compared, std::move(given),
+          request.threads,  request.spill};
+}
+
+/// Where nobody runs it, several sites are the ranks of a job.
+Job ranks_explained(const RunRequest& request, std::optional<std::int64_t> decided) {
+  Job job;
+  job.ranks = static_cast<int>(plan_request(request, decided).sites);
+  job.is_started = job.ranks > 1;
+  return job;
+}
+
+/// The plan that was given, or the planner's; beside it those that it is compared with.
+ByPlan chosen_by_name(const Compiled& compiled, Asked& asked, bool within_limit) {
+  std::vector<std::string> planners = asked.compared;
+  const bool is_given = asked.given.has_value();
+  if (is_given) {
+    asked.plan.sites = asked.given->sites;
+  } else {
+    planners.insert(planners.begin(), asked.planner);
+  }
+  PlanRequest request = asked.plan;
+  if (!within_limit) request.memory.reset();
+  PlanComparison all = compare_plans(compiled, std::move(asked.given), planners, request);
+  ByPlan chosen{asked.plan, std::move(all.plans.front()), is_given, {}, std::move(all.refused)};
+  chosen.others.assign(std::make_move_iterator(all.plans.begin() + 1), std::make_move_iterator(all.plans.end()));
+  return chosen;
+}
+
+/// Whether EXPLAIN shows what its tasks do: to make more would take long.
+constexpr std::size_t most_chunks_explained = std::size_t{1} << 16U;
+bool has_few_chunks(const Plan& plan) {
+  double chunks = 0;
+  for (const VertexPlan& vertex : plan.vertices) {
+    auto of_vertex = static_cast<double>(copies_of(vertex));
+    for (const std::int64_t parts : vertex.parts) of_vertex *= static_cast<double>(parts);
+    chunks += of_vertex;
+  }
+  return chunks <= static_cast<double>(most_chunks_explained);
+}
+
+/// A plan of a program that has inputs by the names of the steps' states, where those lie.
+Plan plan_beside(const Compiled& program, const StepsChosen& steps, const PlanRequest& request) {
+  const Plan& plan_of_steps = std::get<ByPlan>(steps.chosen.how).plan.plan;
+  PlanRequest asked = request;
+  asked.sites = plan_of_steps.sites;
+  asked.beside.clear();
+  asked.batch.reset();
+  Plan plan = plan_with(program, default_planner, asked).plan;
+  const EinGraph& graph = steps.chosen.program(steps.program).graph;
+  std::map<std::string, std::size_t> states;
+  for (const State& state : graph.steps.states) states[graph[state.now].name] = state.now.index;
+  for (std::size_t v = 0; v < program.graph.vertices.size(); ++v) {
+    const Vertex& vertex = program.graph.vertices[v];
+    const auto state = states.find(vertex.name);
+    if (is_input(vertex) && state != states.end()) plan.vertices[v] = plan_of_steps.vertices[state->second];
+  }
+  return plan;
+}
+
+/// StarPU cannot go on without a chunk that it could not write, and has no way to stop.
+void end_process(const std::exception_ptr& error) {
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& reason) {
+    std::fputs(fmt::format("einrel: a run had to end with its process: {}\n", reason.what()).c_str(), stderr);
+  }
+  constexpr int run_failed = 2;
+  std::_Exit(run_failed);
+}
+
+std::string folder_of(const std::optional<std::string>& spill) { return spill.value_or(temporary_folder()); }
+
+RunMemory memory_in_order(const std::optional<std::string>& spill) { return InOrder{folder_of(spill)}; }
+
+RunMemory spilling(const PlannedTasks& tasks, std::int64_t limit, const std::optional<std::string>& spill,
+                   const Job& job) {
+  const auto on_failure = [job](std::exception_ptr error) {
+    if (!job.on_failure) end_process(error);
+    job.on_failure(std::move(error), job);
+  };
+  return Spilling{left_for_arrays(limit, bookkeeping_by_starpu(tasks)), {folder_of(spill), on_failure}};
+}
+
+/// The least limit within which all fits, one task after the other.
+std::int64_t limit_in_order(const PlannedTasks& tasks, std::size_t threads) {
+  const std::int64_t live = most_live_bytes(tasks.graph);
+  const std::int64_t enough = least_that(0, [&](std::int64_t limit) { return chunk_memory(limit, threads) >= live; });
+  return enough + most_of(bookkeeping_in_order(tasks));
+}
+
+/// Whether everything fits into a process on its own when one task runs after the other. Throws UserError where not
+/// even what is kept of the tasks does.
+bool runs_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
+  const Bookkeeping bookkeeping = bookkeeping_in_order(tasks);
+  if (left_for_arrays(limit, bookkeeping) > 0) return fits_in_order(tasks, limit, threads);
+  throw UserError(fmt::format("--memory {} is too little: {}\n  help: give at least {}", bytes_text(limit),
+                              bookkeeping_text(tasks, bookkeeping),  // nor does what has more tasks fit
+                              bytes_text(rounded_up(limit_in_order(tasks, threads)))));
+}
+
+/// How many threads work on chunks that come and go. Throws UserError where a task takes more than there is.
+std::size_t threads_that_spill(const PlannedTasks& tasks, const TaskMemory& memory, const UncutText& uncut) {
+  const std::size_t threads = threads_that_fit(tasks, memory);
+  check_tasks_fit(tasks, {memory.limit, threads}, uncut);
+  return threads;
+}
+
+/// The tasks of a plan that stays in memory; within a limit, inputs are read as late as they can be.
+PlannedTasks tasks_in_memory(const Compiled& compiled, const ByPlan& by_plan, const Job& job) {
+  PlannedTasks tasks = tasks_of(compiled, by_plan.plan.plan, job);
+  if (by_plan.request.memory) read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
+  return tasks;
+}
+
+/// What a rank's limit leaves for arrays beside its tasks.
+std::int64_t left_beside(const PlannedTasks& tasks, const PlanRequest& request) {
+  return left_for_arrays(*request.memory, bookkeeping_by_starpu(tasks));
+}
+
+/// Asks the planner for a plan that leaves room for the bookkeeping of its tasks, where the one chosen does not.
+void make_room_for_bookkeeping(const Compiled& compiled, const std::string& planner, ByPlan& by_plan,
+                               PlannedTasks& tasks, const Job& job) {
+  constexpr int most_attempts = 3;
+  PlanRequest less = by_plan.request;
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    less.memory = left_beside(tasks, by_plan.request);
+    if (*less.memory == 0 || by_plan.plan.peak.bytes <= *less.memory) return;
+    std::variant<PlanReport, PlanRefusal> next = try_plan(compiled, planner, less);
+    if (std::holds_alternative<PlanRefusal>(next)) return;
+    by_plan.plan = std::get<PlanReport>(std::move(next));
+    tasks = tasks_in_memory(compiled, by_plan, job);
+  }
+}
+
+/// Of a plan whose chunks stay in memory.
+void check_rank_fits(const Compiled& compiled, const ByPlan& by_plan, const PlannedTasks& tasks, std::size_t threads,
+                     const SourceText& source) {
+  const std::optional<std::int64_t>& limit = by_plan.request.memory;
+  if (!limit) return;
+  check_fits(compiled, by_plan.plan, by_plan.request, source);
+  PlanRequest beside = by_plan.request;
+  beside.memory = left_beside(tasks, by_plan.request);
+  if (*beside.memory == 0) check_tasks_fit(tasks, {*limit, threads, true}, uncut_labels(compiled));
+  check_fits(compiled, by_plan.plan, beside, source,
+             fmt::format("\n  beside it, {} of {}", bookkeeping_text(tasks, bookkeeping_by_starpu(tasks)),
+                         bytes_text(*limit)));
+}
+
+Chosen for_rank(const Compiled& compiled, const Asked& asked, ByPlan by_plan, const SourceText& source,
+                const Job& job) {
+  const std::optional<std::int64_t> limit = asked.plan.memory;
+  const bool may_spill = asked.spill && limit;
+  PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
+  if (!may_spill || by_plan.plan.peak.bytes <= chunk_memory(left_beside(tasks, by_plan.request), asked.threads)) {
+    if (limit && !by_plan.is_given) make_room_for_bookkeeping(compiled, asked.planner, by_plan, tasks, job);
+    check_rank_fits(compiled, by_plan, tasks, asked.threads, source);
+    return {std::move(tasks), asked.threads, limit ? memory_in_order(asked.spill) : RunMemory{}, std::move(by_plan)};
+  }
+  const TaskMemory memory{*limit, asked.threads, true};
+  if (by_plan.is_given) {
+    tasks = tasks_within(compiled, by_plan.plan.plan, memory, job);
+    check_tasks_fit(tasks, memory, uncut_labels(compiled));
+  } else {
+    OutOfCorePlan fine = finer_out_of_core(compiled, by_plan.plan, asked.plan, memory, job);
+    by_plan.plan = std::move(fine.plan);
+    tasks = std::move(fine.tasks);
+  }
+  RunMemory spills = spilling(tasks, *limit, asked.spill, job);
+  return {std::move(tasks), asked.threads, std::move(spills), std::move(by_plan)};
+}
+
+Chosen for_process(const Compiled& compiled, const Asked& asked, ByPlan by_plan, const Job& job) {
+  const std::optional<std::int64_t> limit = asked.plan.memory;
+  PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
+  if (!limit) return {std::move(tasks), asked.threads, Unlimited{}, std::move(by_plan)};
+  if (runs_in_order(tasks, *limit, asked.threads))
+    return {std::move(tasks), asked.threads, memory_in_order(asked.spill), std::move(by_plan)};
+  const TaskMemory memory{*limit, std::min(asked.threads, most_session_threads())};
+  std::size_t threads = memory.threads;
+  if (by_plan.is_given) {
+    tasks = tasks_within(compiled, by_plan.plan.plan, memory, job);
+    threads = threads_that_spill(tasks, memory, uncut_labels(compiled));
+  } else {
+    const std::int64_t enough = limit_in_order(tasks, asked.threads);
+    Traffic between = std::move(tasks.traffic);
+    tasks = {};  // not beside those of finer plans
+    OutOfCorePlan fine = plan_out_of_core({compiled, asked.planner, asked.plan, enough}, memory);
+    tasks = std::move(fine.tasks);
+    // Chunks of the finer plan's sites go to disk and back, but from none of the sites that were asked for to another.
+    tasks.traffic = std::move(between);
+    threads = fine.threads;
+    by_plan.request.sites = fine.plan.plan.sites;
+    by_plan.plan = std::move(fine.plan);
+  }
+  RunMemory spills = spilling(tasks, *limit, asked.spill, job);
+  return {std::move(tasks), threads, std::move(spills), std::move(by_plan)};
+}
+
+/// From here on the C library gives large blocks back when they are freed. It would keep what planning and running
+/// free, in pieces, beside what they count.
+void give_back_at_once() {
+  constexpr int least_bytes = 1 << 16;
+  mallopt(M_MMAP_THRESHOLD, least_bytes);
+}
+
+/// What the sites of a plan of relations hold at a time, in a job whose chunks are to stay in memory.
+void check_relations_fit(const PlannedTasks& tasks, std::int64_t needed, std::int64_t limit,
+                         const AlgebraFacts& facts) {
+  const Bookkeeping bookkeeping = bookkeeping_by_starpu(tasks);
+  const std::int64_t left = left_for_arrays(limit, bookkeeping);
+  if (left > 0 && needed <= left) return;
+  const auto [wanted, given] = bytes_texts(needed, limit);
+  throw UserError(
+      fmt::format("the plan by {} does not fit: a site holds {} at a time, and the limit is {}\n  beside it, {}\n"
+                  "  help: give more, or more ranks, or let chunks go to disk with --spill FOLDER",
+                  planner_of(facts), wanted, given, bookkeeping_text(tasks, bookkeeping)));
+}
+
+/// Chunks of relations that stay in memory or, where they may have to, come and go; sets how many threads compute.
+RunMemory memory_of_relations(PlannedTasks& tasks, const AlgebraFacts& facts, std::int64_t limit,
+                              const std::optional<std::string>& spill, const Job& job, std::size_t& threads) {
+  const UncutText cut_by_program = [](std::size_t) {
+    return std::string(
+        "\n  a .tra program says itself how it is cut: cut its inputs into more parts; a .ein program is cut "
+        "more finely for more sites");
+  };
+  read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
+  if (!job.is_started) {
+    if (runs_in_order(tasks, limit, threads)) return memory_in_order(spill);
+    const TaskMemory memory{limit, std::min(threads, most_session_threads())};
+    order_within(tasks.graph, memory);
+    threads = threads_that_spill(tasks, memory, cut_by_program);
+    return spilling(tasks, limit, spill, job);
+  }
+  const std::int64_t needed = most_live_bytes(tasks.graph);
+  const std::int64_t left = left_for_arrays(limit, bookkeeping_by_starpu(tasks));
+  if (!spill || left <= 0 || needed <= chunk_memory(left, threads)) {
+    check_relations_fit(tasks, needed, limit, facts);
+    return memory_in_order(spill);
+  }
+  const TaskMemory memory{limit, threads, true};
+  order_within(tasks.graph, memory);
+  check_tasks_fit(tasks, memory, cut_by_program);
+  return spilling(tasks, limit, spill, job);
+}
+
+Chosen choose_relations(const AlgebraPlan& plan, std::optional<std::int64_t> limit, const RunRequest& request,
+                        const Job& job) {
+  if (limit) give_back_at_once();
+  ByRelations by_relations{facts_of(plan), {}};
+  if (request.explains && plan.ia.store.tuples() > most_chunks_explained)
+    return {.tasks = {}, .threads = request.threads, .how = std::move(by_relations)};
+  for (const IaId id : nodes_of(plan.ia.store, plan.ia.plan)) by_relations.bytes.push_back(bytes_of(plan.ia.store, id));
+  Chosen chosen{tasks_of(plan, job), request.threads};
+  if (limit)
+    chosen.memory = memory_of_relations(chosen.tasks, by_relations.facts, *limit, request.spill, job, chosen.threads);
+  chosen.how = std::move(by_relations);
+  return chosen;
+}
+
+bool wants_search(const RunRequest& request) { return request.planner == "ia-rules"; }
+
+Chosen choose_relations(const Compiled& compiled, const RunRequest& request, const Job& job) {
+  const PlanRequest asked = plan_request(request, job);
+  Chosen chosen =
+      choose_relations(plan_algebra(compiled, asked.sites, wants_search(request)), asked.memory, request, job);
+  add_steps(compiled.graph, chosen.tasks);
+  if (!request.explains && job.ranks > 1 && !chosen.tasks.states.empty())
+    throw UserError(fmt::format("the planner '{}' does not keep states on ranks; use another one", *request.planner));
+  return chosen;
+}
+
+/// `steps`: where the plan has their states where theirs has them.
+Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& own_job,
+                  const StepsChosen* steps) {
+  std::optional<Plan> given = given_plan(request, compiled);
+  const Job job = request.explains ? ranks_explained(request, sites_of(given)) : own_job;
+  if (!asks_for_plan(request, job)) return {whole_tasks(compiled), request.threads};
+  if (request.planner && plans_relations(*request.planner)) return choose_relations(compiled, request, job);
+  Asked asked = asked_for(request, std::move(given), job);
+  std::optional<Compiled> recomputed;
+  if (!asked.given) recomputed = recomputed_for(compiled, asked.plan, asked.threads, job);
+  const Compiled& program = recomputed ? *recomputed : compiled;
+  if (steps != nullptr) asked.given = plan_beside(program, *steps, asked.plan);
+  if (asked.plan.memory) give_back_at_once();
+  ByPlan by_plan = chosen_by_name(program, asked, job.is_started && !asked.spill);
+  if (request.explains && !has_few_chunks(by_plan.plan.plan)) {
+    check_fits(program, by_plan.plan, by_plan.request, source);
+    return {.tasks = {}, .threads = asked.threads, .how = std::move(by_plan), .recomputed = std::move(recomputed)};
+  }
+  const double planning = by_plan.plan.seconds;
+  const auto start = std::chrono::steady_clock::now();
+  Chosen chosen = job.is_started ? for_rank(program, asked, std::move(by_plan), source, job)
+                                 : for_process(program, asked, std::move(by_plan), job);
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  ByPlan& made = std::get<ByPlan>(chosen.how);
+  if (!made.is_given && !request.explains) made.plan.seconds = planning + seconds;  // and cutting it, and its tasks
+  chosen.recomputed = std::move(recomputed);
+  return chosen;
+}
+
+}  // namespace
+
+bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
+  const std::int64_t left = left_for_arrays(limit, bookkeeping_in_order(tasks));
+  return left > 0 && most_live_bytes(tasks.graph) <= chunk_memory(left, threads);
+}
+
+Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& job) {
+  return chosen_for(compiled, request, source, job, nullptr);
+}
+
+Chosen choose_beside(const StepsChosen& steps, const Compiled& compiled, const SourceText& source, const Job& job) {
+  const auto* const by_plan = std::get_if<ByPlan>(&steps.chosen.how);
+  const bool is_on_sites = by_plan != nullptr && (job.ranks > 1 || by_plan->plan.plan.sites > 1);
+  const bool is_within_limit = by_plan != nullptr && job.ranks == 1 && is_limited(steps.chosen.memory);
+  if (!is_on_sites && !is_within_limit) return choose(compiled, {.threads = steps.request.threads}, source, {});
+  RunRequest asked = steps.request;
+  asked.planner = default_planner;
+  if (std::exchange(asked.given, std::nullopt)) asked.sites = by_plan->plan.plan.sites;
+  asked.batch.reset();  // a label that the other program may not have, or that has another extent there
+  return chosen_for(compiled, asked, source, job, is_within_limit ? nullptr : &steps);
+}
+
+ChosenFigures figures_of(const Chosen& chosen) {
+  const auto* const by_plan = std::get_if<ByPlan>(&chosen.how);
+  if (by_plan == nullptr) return {.planner = std::nullopt, .peak = forecast_memory(chosen.tasks).bytes};
+  const PlanReport& plan = by_plan->plan;
+  return {plan.plan.planner, plan.plan.sites, plan.seconds, plan.peak.bytes};
+}
+
+Chosen choose(const AnyProgram& program, const RunRequest& request, const SourceText& source, const Job& own_job) {
+  if (const auto* const compiled = std::get_if<Compiled>(&program)) return choose(*compiled, request, source, own_job);
+  const auto& parsed = std::get<ParsedTra>(program);
+  const Job job = request.explains ? ranks_explained(request, std::nullopt) : own_job;
+  const PlanRequest asked = plan_request(request, job);
+  const AlgebraPlan plan = plan_algebra(parsed.program, asked.sites, parsed.layouts, wants_search(request));
+  if (request.explains) return {.tasks = {}, .threads = request.threads, .how = ByRelations{facts_of(plan), {}}};
+  return choose_relations(plan, asked.memory, request, job);
+}
+
+void check_room(const Chosen& chosen, const LayoutBindings& layouts,
+                const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit) {
+  if (std::holds_alternative<Spilling>(chosen.memory)) return;
+  const SitePeak peak = forecast_memory(chosen.tasks, layouts, in_place);
+  check_available(peak.bytes, fmt::format("computing '{}'", chosen.tasks.names[peak.vertex]), limit);
+}
+
+}  // namespace einrel

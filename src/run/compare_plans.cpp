@@ -1,0 +1,106 @@
+#include "run/compare_plans.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <chrono>
+#include <set>
+
+#include "base/error.h"
+#include "base/suggest.h"
+#include "base/text.h"
+#include "einsum/graph/vertex_facts.h"
+#include "plan/cost/lower_bound.h"
+#include "plan/planners/default_planner.h"
+#include "plan/search/tilings.h"
+
+namespace einrel {
+namespace {
+
+/// Throws UserError unless the label that PlanRequest::batch names is one of the program's.
+void check_batch(const EinGraph& graph, const PlanRequest& request) {
+  if (!request.batch) return;
+  std::set<std::string> labels;
+  for (const Vertex& vertex : graph.vertices) {
+    if (is_input(vertex)) continue;  // its dimensions are numbered
+    for (const std::string& label : label_names(vertex)) labels.insert(label);
+  }
+  if (labels.count(*request.batch) != 0) return;
+  const std::vector<std::string> known(labels.begin(), labels.end());
+  const std::string near = did_you_mean(*request.batch, known);
+  throw UserError(fmt::format("--batch {0}: the program has no label '{0}'; {1}", printable(*request.batch),
+                              !near.empty() ? near : fmt::format("its labels are: {}", fmt::join(known, ", "))));
+}
+
+}  // namespace
+
+std::variant<PlanReport, PlanRefusal> try_plan(const Compiled& compiled, const std::string& planner,
+                                               const PlanRequest& request) {
+  const Planner chosen = planner_named(planner);
+  const auto start = std::chrono::steady_clock::now();
+  Planned planned = chosen.plan(compiled.graph, request);
+  if (auto* const reason = std::get_if<std::string>(&planned)) return PlanRefusal{planner, std::move(*reason)};
+  Plan plan = std::get<Plan>(std::move(planned));
+  plan.planner = planner;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  PlanReport report = report_of(compiled, std::move(plan), request);
+  report.seconds = seconds;
+  return report;
+}
+
+std::string refusal_text(const Compiled& compiled, const PlanRefusal& refusal) {
+  return fmt::format("planner {} has no plan for {}: {}", refusal.planner, printable(compiled.name), refusal.reason);
+}
+
+PlanReport plan_with(const Compiled& compiled, const std::string& planner, const PlanRequest& request) {
+  return std::move(compare_plans(compiled, std::nullopt, {planner}, request).plans.front());
+}
+
+PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
+                             const std::vector<std::string>& planners, const PlanRequest& request) {
+  check_batch(compiled.graph, request);
+  PlanComparison comparison;
+  PlanRequest searched = request;
+  if (given) {
+    searched.beside.push_back(*given);
+    comparison.plans.push_back(report_of(compiled, std::move(*given), request));
+  }
+  std::vector<std::variant<PlanReport, PlanRefusal>> planned(planners.size());
+  std::vector<std::size_t> searches;
+  for (std::size_t p = 0; p < planners.size(); ++p) {
+    if (planners[p] == default_planner) {
+      searches.push_back(p);
+      continue;
+    }
+    planned[p] = try_plan(compiled, planners[p], request);
+    if (const auto* const report = std::get_if<PlanReport>(&planned[p])) searched.beside.push_back(report->plan);
+  }
+  for (const std::size_t p : searches) planned[p] = try_plan(compiled, planners[p], searched);
+  for (auto& each : planned) {
+    if (auto* const report = std::get_if<PlanReport>(&each)) comparison.plans.push_back(std::move(*report));
+    if (auto* const refusal = std::get_if<PlanRefusal>(&each)) comparison.refused.push_back(std::move(*refusal));
+  }
+  if (!comparison.plans.empty()) return comparison;
+  std::vector<std::string> reasons;
+  for (const PlanRefusal& refusal : comparison.refused) reasons.push_back(refusal_text(compiled, refusal));
+  throw UserError(fmt::format("{}", fmt::join(reasons, "\n")));
+}
+
+void verify_cuts(const Compiled& compiled, PlanComparison& comparison) {
+  for (PlanReport& report : comparison.plans) {
+    if (!report.plan.cuts) continue;
+    std::vector<std::int64_t> groups;
+    for (const TilingCut& cut : report.plan.cuts->cuts) groups.push_back(cut.groups);
+    report.verified = VerifiedCuts{least_moved(compiled.graph, groups)};
+  }
+}
+
+PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {
+  PlanReport report{std::move(plan), {}, {}, {}, 0};
+  report.costs = costs_of(compiled.graph, report.plan, request.machine);
+  report.peak = peak_of(compiled.graph, report.plan);
+  report.least = least_bytes(compiled.graph, report.plan);
+  return report;
+}
+
+}  // namespace einrel

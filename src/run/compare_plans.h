@@ -1,0 +1,61 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "run/compile.h"
+#include "plan/cost/cost.h"
+#include "plan/cost/memory.h"
+#include "plan/planners/planner.h"
+
+namespace einrel {
+
+/// What the cuts of planner kcut were compared with.
+struct VerifiedCuts {
+  std::optional<double> least_moved;  ///< elements, of search/tilings.h; nothing where there are too many ways
+};
+
+/// A plan of a program and what is known of it before it runs.
+struct PlanReport {
+  Plan plan;
+  PlanCosts costs;
+  std::vector<std::optional<double>> least;  ///< per vertex: bytes that it moves at least, see lower_bound.h
+  SitePeak peak;
+  double seconds = 0;  ///< that planning took
+  std::optional<VerifiedCuts> verified = std::nullopt;
+};
+
+/// Why a planner has no plan for a program.
+struct PlanRefusal {
+  std::string planner;
+  std::string reason;
+};
+
+/// Plans of a program side by side, and planners that have none.
+struct PlanComparison {
+  std::vector<PlanReport> plans;  ///< one at least, that which is shown first
+  std::vector<PlanRefusal> refused;
+};
+
+/// The plan of one planner, or why it has none. Throws UserError where there is no planner of this name.
+std::variant<PlanReport, PlanRefusal> try_plan(const Compiled& compiled, const std::string& planner,
+                                               const PlanRequest& request);
+/// What is said where that is all that was asked for.
+std::string refusal_text(const Compiled& compiled, const PlanRefusal& refusal);
+/// The plan of one planner. Throws UserError with the reason where it has none.
+PlanReport plan_with(const Compiled& compiled, const std::string& planner, const PlanRequest& request);
+
+/// The plan that is given, if any, and those of planners. Throws UserError with all reasons where there is no plan at
+/// all.
+PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
+                             const std::vector<std::string>& planners, const PlanRequest& request);
+
+/// Compares the cuts of plans by kcut with the best of all cuts at once.
+void verify_cuts(const Compiled& compiled, PlanComparison& comparison);
+
+/// What is known of a plan that is there already.
+PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request);
+
+}  // namespace einrel

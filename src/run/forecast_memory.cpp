@@ -1,0 +1,143 @@
+#include "run/forecast_memory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "exec/memory/alive.h"
+#include "exec/tasks/task_body.h"
+
+namespace einrel {
+namespace {
+
+std::int64_t checked_bytes(const Shape& bound, DType dtype) {
+  return checked_multiply(element_count(bound), static_cast<std::int64_t>(size_of(dtype)));
+}
+
+/// Adds to the bytes alive; says for which task they are beyond counting.
+std::int64_t add_alive(std::int64_t alive, std::int64_t bytes, const std::string& name) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(alive, bytes, &sum)) {
+    throw UserError(fmt::format(
+        "the tensors that are alive while '{}' is computed take more than 2^63 bytes; use smaller extents", name));
+  }
+  return sum;
+}
+
+/// How inputs lie; nothing of those that tasks read into arrays.
+using LayoutsOfInputs = std::vector<std::optional<ArrayLayout>>;
+
+/// By task, whether it uses a part of an input where it lies.
+std::vector<bool> uses_in_place(const TaskGraph& graph, const LayoutsOfInputs& inputs) {
+  std::vector<bool> in_place;
+  for (const std::optional<PartInPlace>& part : parts_in_place(graph, inputs)) in_place.push_back(part.has_value());
+  return in_place;
+}
+
+/// What is held from task to task.
+class Held {
+ public:
+  Held(const PlannedTasks& tasks, const LayoutsOfInputs& inputs, bool counts_inputs)
+      : tasks_(tasks), counts_inputs_(counts_inputs), arrays_(tasks.graph, uses_in_place(tasks.graph, inputs)) {
+    if (!counts_inputs) return;
+    for (const StoredRelation& input : tasks.graph.inputs)
+      bytes_ = add_alive(bytes_, checked_bytes(input.bound, input.dtype), input.name);
+  }
+
+  std::int64_t bytes() const { return bytes_; }
+
+  /// The arrays of a task are there from now on.
+  void make(std::size_t t) {
+    const Task& task = tasks_.graph.tasks[t];
+    if (std::holds_alternative<WriteOutput>(task.op)) arrays_.keep(task.reads.front());
+    arrays_.make(t, [&](ArrayId made) {
+      const TaskArray& array = tasks_.graph[made];
+      bytes_ = add_alive(bytes_, checked_bytes(array.bound, array.dtype), name_of(tasks_, t));
+    });
+  }
+
+  /// Those that no later one reads are gone.
+  void free_after(std::size_t t) {
+    arrays_.free_after(t, [&](ArrayId array) { bytes_ -= bytes_of(tasks_.graph[array]); });
+  }
+
+  /// Largest first.
+  std::vector<HeldTensor> tensors() const {
+    std::map<std::pair<std::size_t, HeldAs>, std::int64_t> bytes;
+    for (const StoredRelation& input : tasks_.graph.inputs) {
+      if (!counts_inputs_) break;
+      const auto name = std::find(tasks_.names.begin(), tasks_.names.end(), input.name);
+      const auto vertex = static_cast<std::size_t>(name - tasks_.names.begin());
+      bytes[{vertex, HeldAs::stored}] = checked_bytes(input.bound, input.dtype);
+    }
+    for (std::size_t a = 0; a < tasks_.graph.arrays.size(); ++a) {
+      const std::optional<std::size_t>& maker = arrays_.maker(ArrayId{a});
+      if (!maker) continue;
+      const Task& task = tasks_.graph.tasks[*maker];
+      const bool is_copy = std::holds_alternative<ReadInput>(task.op);
+      const std::size_t vertex = tasks_.vertices[task.node.index].value_or(0);
+      bytes[{vertex, is_copy ? HeldAs::copy : HeldAs::stored}] += bytes_of(tasks_.graph.arrays[a]);
+    }
+    std::vector<HeldTensor> tensors;
+    for (const auto& [what, held] : bytes) tensors.push_back({what.first, what.second, held});
+    std::stable_sort(tensors.begin(), tensors.end(),
+                     [](const HeldTensor& a, const HeldTensor& b) { return a.bytes > b.bytes; });
+    return tensors;
+  }
+
+ private:
+  const PlannedTasks& tasks_;
+  bool counts_inputs_;
+  AliveArrays arrays_;
+  std::int64_t bytes_ = 0;
+};
+
+SitePeak forecast(const PlannedTasks& tasks, const LayoutsOfInputs& inputs, bool counts_inputs) {
+  Held held(tasks, inputs, counts_inputs);
+  SitePeak peak;
+  peak.bytes = held.bytes();
+  peak.by_vertex.assign(tasks.names.size(), 0);
+  std::size_t last = 0;  // tasks until the peak
+  for (std::size_t t = 0; t < tasks.graph.tasks.size(); ++t) {
+    held.make(t);
+    const std::optional<std::size_t> vertex = tasks.vertices[tasks.graph.tasks[t].node.index];
+    if (vertex) peak.by_vertex[*vertex] = std::max(peak.by_vertex[*vertex], held.bytes());
+    if (held.bytes() > peak.bytes) {
+      peak.bytes = held.bytes();
+      peak.vertex = vertex.value_or(0);
+      last = t + 1;
+    }
+    held.free_after(t);
+  }
+  peak.by_site = {peak.bytes};
+  Held then(tasks, inputs, counts_inputs);
+  for (std::size_t t = 0; t < last; ++t) {
+    if (t > 0) then.free_after(t - 1);
+    then.make(t);
+  }
+  peak.tensors = then.tensors();
+  return peak;
+}
+
+}  // namespace
+
+SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts) {
+  return forecast(tasks, input_layouts(tasks.graph, layouts), true);
+}
+
+SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts,
+                         const std::function<bool(const StoredRelation&)>& is_there) {
+  LayoutsOfInputs inputs = input_layouts(tasks.graph, layouts);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_there(tasks.graph.inputs[i])) inputs[i].reset();
+  }
+  return forecast(tasks, inputs, false);
+}
+
+}  // namespace einrel

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+
+#include "run/kernels.h"
+#include "plan/cost/memory.h"
+
+namespace einrel {
+
+/// What a run in this process holds if its tasks run in order and each array is freed after its last use. Inputs count
+/// all the time: their owner, or the mapping of their file, outlives the run. Those that lie as `layouts` says may have
+/// to be copied besides. Workspaces of kernels, and what lies between the vertices that one task computes, come on top.
+/// O(tasks). Throws UserError where that takes more than 63 bits.
+SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts = {});
+
+/// The same beside inputs that are `there` already (mapped from their files, say), which cost nothing more; of others
+/// the parts are held that tasks read.
+SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts,
+                         const std::function<bool(const StoredRelation&)>& is_there);
+
+}  // namespace einrel

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+
+#include "run/kernels.h"
+#include "machine/machine.h"
+
+namespace einrel {
+
+/// What tasks take on a machine, by what the models of their kernels say, as long as that takes there
+/// (Machine::kernel_times), one after the other, side by side, or on the ranks of a job.
+class SecondsForecast {
+ public:
+  /// `threads` of this process, or of each rank. All must outlive it.
+  SecondsForecast(const PlannedTasks& tasks, const Machine& machine, std::size_t threads);
+
+  /// To be told of every call of the tasks (kernel_calls).
+  void add(std::size_t task, const KernelCall& call);
+
+  /// Of a run in which nothing has to be read from files any more, and no output is written.
+  double seconds() const;
+
+ private:
+  double task_seconds(std::size_t task, const std::vector<double>& by_kernels, std::size_t threads) const;
+  std::vector<double> all_seconds(std::size_t threads) const;
+
+  const PlannedTasks& tasks_;
+  const Machine& machine_;
+  std::size_t threads_;
+  std::vector<double> on_one_;       // by task: of all its kernels on one thread
+  std::vector<double> on_threads_;   // the same on all threads
+  std::vector<std::int64_t> sites_;  // by operation, on how many it is computed
+};
+
+}  // namespace einrel

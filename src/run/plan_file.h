@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "run/compile.h"
+#include "plan/plan.h"
+
+namespace einrel {
+
+/// The plan of a program that `explain --json` wrote (the first, if it holds several): the same plan, wherever it came
+/// from. `source` is what messages call the text. Throws UserError naming source, vertex and label where it is no such
+/// text or does not fit the program.
+Plan parse_plan(std::string_view text, const std::string& source, const Compiled& compiled);
+
+/// Of a file. Throws as parse_plan does, and UserError when it cannot be read.
+Plan read_plan(const std::string& path, const Compiled& compiled);
+
+}  // namespace einrel

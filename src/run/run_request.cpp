@@ -1,0 +1,53 @@
+#include "run/run_request.h"
+
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "run/plan_file.h"
+#include "machine/machines.h"
+
+namespace einrel {
+
+bool plans_relations(const std::string& planner) { return planner == "table-1" || planner == "ia-rules"; }
+
+bool asks_for_plan(const RunRequest& request, const Job& job) {
+  return job.is_started || request.planner || request.sites || request.cost || request.machine || request.memory ||
+         request.given || request.spill || !request.compared.empty();
+}
+
+std::optional<Plan> given_plan(const RunRequest& request, const Compiled& compiled) {
+  if (!request.given) return std::nullopt;
+  if (const auto* const text = std::get_if<PlanText>(&*request.given))
+    return parse_plan(text->json, text->called, compiled);
+  const std::string& path = std::get<PlanFile>(*request.given).path;
+  Plan plan = read_plan(path, compiled);
+  if (request.sites && *request.sites != plan.sites) {
+    throw UserError(fmt::format("--sites {}, but {} is a plan for {}", *request.sites, printable(path), plan.sites));
+  }
+  return plan;
+}
+
+PlanRequest plan_request(const RunRequest& request, std::optional<std::int64_t> decided) {
+  const std::optional<std::int64_t> sites = decided ? decided : request.sites;
+  PlanRequest asked;
+  asked.machine = request.machine ? machine_of(*request.machine, sites) : default_machine(sites);
+  asked.sites = sites.value_or(asked.machine.sites);
+  asked.cost = request.cost.value_or(CostKind::seconds);
+  asked.batch = request.batch;
+  if (request.memory) {
+    asked.memory = request.memory->bytes;
+  } else if (request.machine) {  // somebody chose it
+    asked.memory = asked.machine.memory;
+  }
+  return asked;
+}
+
+PlanRequest plan_request(const RunRequest& request, const Job& job, std::optional<std::int64_t> decided) {
+  if (!decided && !request.sites && job.is_started) decided = job.ranks;
+  PlanRequest asked = plan_request(request, decided);
+  if (!request.memory && !job.is_started) asked.memory.reset();
+  return asked;
+}
+
+}  // namespace einrel
