@@ -4,10 +4,10 @@
 #include "arguments.h"
 #include "base/error.h"
 #include "commands.h"
-#include "run/calibrate_database.h"
-#include "run/keep_calibrated.h"
 #include "execution.h"
 #include "output.h"
+#include "run/calibrate_database.h"
+#include "run/keep_calibrated.h"
 
 namespace einrel::cli {
 namespace {

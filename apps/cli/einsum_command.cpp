@@ -3,10 +3,10 @@
 
 #include "commands.h"
 #include "einsum/check/einsum_notation.h"
-#include "run/compile.h"
-#include "run/stored_input.h"
 #include "execution.h"
 #include "program_input.h"
+#include "run/compile.h"
+#include "run/stored_input.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {

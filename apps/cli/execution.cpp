@@ -15,12 +15,12 @@
 #include "base/guard.h"
 #include "base/same_file.h"
 #include "base/text.h"
-#include "run/input_facts.h"
-#include "run/saved_states.h"
 #include "exec/job/alike.h"
 #include "output.h"
 #include "program_run.h"
 #include "progress.h"
+#include "run/input_facts.h"
+#include "run/saved_states.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/source.h"
-#include "run/compile.h"
-#include "run/saved_states.h"
 #include "exec/job/job.h"
 #include "plan_arguments.h"
 #include "program_input.h"
+#include "run/compile.h"
+#include "run/saved_states.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {

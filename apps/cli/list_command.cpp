@@ -12,11 +12,11 @@
 #include "commands.h"
 #include "einsum/expr/functions.h"
 #include "einsum/front/text/macros.h"
-#include "report/lists.h"
-#include "report/passes_text.h"
 #include "machine/machines.h"
 #include "output.h"
 #include "plan/planners/planner.h"
+#include "report/lists.h"
+#include "report/passes_text.h"
 #include "tra/formats.h"
 
 namespace einrel::cli {

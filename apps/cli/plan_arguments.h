@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "einsum/check/check.h"
+#include "exec/job/job.h"
 #include "run/passes.h"
 #include "run/run_request.h"
-#include "exec/job/job.h"
 #include "tensor/inflate.h"
 
 namespace einrel::cli {

@@ -9,9 +9,9 @@
 #include "base/source.h"
 #include "einsum/check/check.h"
 #include "einsum/graph/ein_graph.h"
-#include "run/choose_plan.h"
 #include "exec/job/job.h"
 #include "exec/tasks/task_graph.h"
+#include "run/choose_plan.h"
 #include "tensor/inflate.h"
 #include "tensor/stored_tensor.h"
 

@@ -9,14 +9,14 @@
 #include "arguments.h"
 #include "commands.h"
 #include "database_run.h"
+#include "execution.h"
+#include "program_input.h"
 #include "run/compile.h"
 #include "run/saved_states.h"
 #include "run/scalars.h"
 #include "run/session.h"
 #include "run/stored_input.h"
 #include "run/tra_program.h"
-#include "execution.h"
-#include "program_input.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel::cli {

@@ -7,12 +7,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "commands.h"
-#include "run/compile.h"
-#include "report/formats_report.h"
-#include "run/scalars.h"
-#include "run/sql_script.h"
 #include "output.h"
 #include "program_input.h"
+#include "report/formats_report.h"
+#include "run/compile.h"
+#include "run/scalars.h"
+#include "run/sql_script.h"
 
 namespace einrel::cli {
 namespace {

@@ -5,9 +5,9 @@
 #include "api/border.h"
 #include "api/program_data.h"
 #include "api/tensor_data.h"
+#include "report/formats_report.h"
 #include "run/calibrate_database.h"
 #include "run/database_run.h"
-#include "report/formats_report.h"
 #include "run/scalars.h"
 #include "run/sql_script.h"
 

@@ -5,8 +5,8 @@
 #include "api/plan_options.h"
 #include "api/program_data.h"
 #include "api/tensor_data.h"
-#include "einsum/front/build/formula.h"
 #include "einsum/check/einsum_notation.h"
+#include "einsum/front/build/formula.h"
 
 namespace einrel::api {
 

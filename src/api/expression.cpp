@@ -13,8 +13,8 @@
 #include "base/source.h"
 #include "base/text.h"
 #include "einsum/front/build/substitute.h"
-#include "einsum/graph/ein_graph.h"
 #include "einsum/front/text/lexer.h"
+#include "einsum/graph/ein_graph.h"
 
 namespace einrel::api {
 namespace {

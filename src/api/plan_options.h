@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "run/run_request.h"
 #include "exec/job/job.h"
+#include "run/run_request.h"
 
 namespace einrel::api {
 

@@ -3,8 +3,8 @@
 #include "api/border.h"
 #include "api/plan_options.h"
 #include "api/ranks_data.h"
-#include "run/keep_calibrated.h"
 #include "plan/planners/planner.h"
+#include "run/keep_calibrated.h"
 
 namespace einrel::api {
 

@@ -11,9 +11,9 @@
 #include "base/text.h"
 #include "einsum/check/check.h"
 #include "einsum/front/text/parse.h"
-#include "einsum/graph/print.h"
 #include "einsum/front/text/print_program.h"
 #include "einsum/front/text/program_file.h"
+#include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
 #include "run/scalars.h"
 

@@ -10,8 +10,8 @@
 
 #include "api/versions.h"
 #include "base/source.h"
-#include "einsum/front/build/program.h"
 #include "einsum/check/check.h"
+#include "einsum/front/build/program.h"
 #include "run/compile.h"
 
 namespace einrel::api {

@@ -13,11 +13,11 @@
 #include "api/tensor_data.h"
 #include "base/digest.h"
 #include "base/text.h"
+#include "plan/planners/default_planner.h"
 #include "run/choose_plan.h"
 #include "run/initial_states.h"
 #include "run/input_facts.h"
 #include "run/memory.h"
-#include "plan/planners/default_planner.h"
 
 namespace einrel::api {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "exec/job/job.h"
 #include "run/kept_states.h"
 #include "run/planned_tasks.h"
-#include "exec/job/job.h"
 #include "tensor/tensor.h"
 
 namespace einrel::api {

@@ -8,8 +8,8 @@
 
 #include "base/error.h"
 #include "einsum/expr/scalar_value.h"
-#include "einsum/graph/vertex_facts.h"
 #include "einsum/expr/whole_number.h"
+#include "einsum/graph/vertex_facts.h"
 #include "tensor/convert.h"
 
 namespace einrel {

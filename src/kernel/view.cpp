@@ -3,7 +3,7 @@
 #include <optional>
 
 #include "base/error.h"
-#include "einsum/check/typing.h"
+#include "einsum/expr/scalar_expr.h"
 
 namespace einrel {
 namespace {

@@ -40,7 +40,8 @@ const StopAsked*& asked_on_this_thread() {
 /// While parts of a run are computed on this thread.
 class CancelScope {
  public:
-  explicit CancelScope(const StopAsked& asked) : before_(std::exchange(asked_on_this_thread(), asked ? &asked : nullptr)) {}
+  explicit CancelScope(const StopAsked& asked)
+      : before_(std::exchange(asked_on_this_thread(), asked ? &asked : nullptr)) {}
   ~CancelScope() { asked_on_this_thread() = before_; }
   CancelScope(const CancelScope&) = delete;
   CancelScope& operator=(const CancelScope&) = delete;

@@ -29,8 +29,8 @@ class Workers {
   /// For results.
   MemoryPool& pool() { return pool_; }
 
-  /// Runs from now on end some milliseconds after a stop is asked for (throw_if_cancelled.h), and RunError is thrown. Between
-  /// two runs.
+  /// Runs from now on end some milliseconds after a stop is asked for (throw_if_cancelled.h), and RunError is thrown.
+  /// Between two runs.
   void cancel_on(const std::stop_token& stop);
   /// The same where somebody else knows: `is_to_stop` is asked every few microseconds, by any of the threads.
   void cancel_when(std::function<bool()> is_to_stop);

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "plan/layout.h"
-#include "plan/refine/numbering.h"
+#include "plan/transfers.h"
 
 namespace einrel {
 

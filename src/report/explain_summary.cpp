@@ -7,8 +7,8 @@
 
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
-#include "run/plan_memory.h"
 #include "plan/planners/default_planner.h"
+#include "run/plan_memory.h"
 
 namespace einrel {
 namespace {

@@ -5,11 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "report/fold.h"
-#include "report/program_facts.h"
 #include "plan/planners/parameter_server.h"
 #include "plan/planners/runner_up.h"
 #include "plan/search/tilings.h"
+#include "report/fold.h"
+#include "report/program_facts.h"
 
 namespace einrel {
 

@@ -9,8 +9,8 @@
 #include "base/text.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
-#include "run/plan_memory.h"
 #include "report/explain_summary.h"
+#include "run/plan_memory.h"
 
 namespace einrel {
 namespace {

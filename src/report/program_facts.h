@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "run/kernels.h"
 #include "report/fold.h"
+#include "run/kernels.h"
 
 namespace einrel {
 

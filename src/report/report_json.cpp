@@ -4,8 +4,8 @@
 
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
-#include "run/plan_file.h"
 #include "report/plan_facts.h"
+#include "run/plan_file.h"
 #include "tra/from_einsum.h"
 
 namespace einrel {

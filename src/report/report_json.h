@@ -4,8 +4,8 @@
 #include <string>
 
 #include "report/explanation.h"
-#include "run/summary.h"
 #include "run/session.h"
+#include "run/summary.h"
 
 namespace einrel {
 

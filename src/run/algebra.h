@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "run/compile.h"
 #include "ia/search.h"
 #include "plan/plan.h"
+#include "run/compile.h"
 #include "tra/layout.h"
 #include "tra/tra_expr.h"
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "exec/memory/alive.h"
 #include "exec/executors/starpu/run.h"
+#include "exec/memory/alive.h"
 
 namespace einrel {
 namespace {

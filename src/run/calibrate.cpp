@@ -19,13 +19,13 @@
 #include "base/text.h"
 #include "einsum/check/check.h"
 #include "einsum/graph/vertex_facts.h"
+#include "exec/executors/starpu/run.h"
+#include "exec/executors/threads/task_threads.h"
+#include "machine/seconds.h"
 #include "run/choose_plan.h"
 #include "run/kernels.h"
 #include "run/random_input.h"
 #include "run/session.h"
-#include "exec/executors/starpu/run.h"
-#include "exec/executors/threads/task_threads.h"
-#include "machine/seconds.h"
 
 namespace einrel {
 namespace {

@@ -15,10 +15,10 @@
 #include "einsum/check/check.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
+#include "plan/formats/format_plan.h"
 #include "run/compile.h"
 #include "run/database_weights.h"
 #include "run/random_input.h"
-#include "plan/formats/format_plan.h"
 #include "sql/program/run.h"
 
 namespace einrel {

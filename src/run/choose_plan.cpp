@@ -16,17 +16,17 @@
 #include "base/text.h"
 #include "base/unnamed_file.h"
 #include "einsum/graph/vertex_facts.h"
+#include "exec/executors/starpu/session.h"
+#include "exec/memory/alive.h"
+#include "exec/tasks/read_late.h"
+#include "ia/traffic.h"
+#include "plan/planners/default_planner.h"
 #include "run/bookkeeping.h"
 #include "run/forecast_memory.h"
 #include "run/memory.h"
 #include "run/out_of_core.h"
 #include "run/plan_memory.h"
 #include "run/recompute.h"
-#include "exec/memory/alive.h"
-#include "exec/tasks/read_late.h"
-#include "exec/executors/starpu/session.h"
-#include "ia/traffic.h"
-#include "plan/planners/default_planner.h"
 
 namespace einrel {
 namespace {

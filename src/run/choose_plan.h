@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "base/source.h"
+#include "run/algebra_facts.h"
 #include "run/compare_plans.h"
 #include "run/kernels.h"
-#include "run/algebra_facts.h"
 #include "run/run_request.h"
 #include "run/session.h"
 #include "tra/text/parse.h"

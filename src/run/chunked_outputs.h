@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "run/summary.h"
 #include "exec/executors/executor.h"
 #include "exec/job/job.h"
+#include "run/summary.h"
 #include "tensor/tensor_file.h"
 
 namespace einrel {

@@ -5,10 +5,10 @@
 #include <variant>
 #include <vector>
 
-#include "run/compile.h"
 #include "plan/cost/cost.h"
 #include "plan/cost/memory.h"
 #include "plan/planners/planner.h"
+#include "run/compile.h"
 
 namespace einrel {
 

@@ -8,8 +8,8 @@
 
 #include "base/source.h"
 #include "einsum/check/check.h"
-#include "einsum/passes/contraction_order.h"
 #include "einsum/graph/ein_graph.h"
+#include "einsum/passes/contraction_order.h"
 #include "run/passes.h"
 
 namespace einrel {

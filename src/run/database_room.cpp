@@ -10,8 +10,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
-#include "run/memory.h"
 #include "plan/plan.h"
+#include "run/memory.h"
 
 namespace einrel {
 namespace {

@@ -12,10 +12,10 @@
 #include "base/text.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
+#include "plan/plan.h"
 #include "run/database_room.h"
 #include "run/database_weights.h"
 #include "run/scalars.h"
-#include "plan/plan.h"
 #include "sql/program/chunk_tables.h"
 
 namespace einrel {

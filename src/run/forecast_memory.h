@@ -2,8 +2,8 @@
 
 #include <functional>
 
-#include "run/kernels.h"
 #include "plan/cost/memory.h"
+#include "run/kernels.h"
 
 namespace einrel {
 

@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-#include "run/kernels.h"
 #include "machine/machine.h"
+#include "run/kernels.h"
 
 namespace einrel {
 

@@ -8,8 +8,8 @@
 #include "base/error.h"
 #include "base/settings.h"
 #include "base/text.h"
-#include "run/calibrate.h"
 #include "machine/machines.h"
+#include "run/calibrate.h"
 
 namespace einrel {
 namespace {

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "run/planned_tasks.h"
 #include "exec/executors/executor.h"
 #include "exec/job/job.h"
+#include "run/planned_tasks.h"
 
 namespace einrel {
 

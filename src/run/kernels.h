@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "run/planned_tasks.h"
 #include "kernel/registry.h"
+#include "run/planned_tasks.h"
 
 namespace einrel {
 

@@ -15,13 +15,13 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
-#include "run/bookkeeping.h"
+#include "exec/executors/starpu/session.h"
 #include "exec/tasks/cut_parts_out.h"
 #include "exec/tasks/read_late.h"
-#include "exec/executors/starpu/session.h"
 #include "plan/planners/default_planner.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/refine/finer_parts.h"
+#include "run/bookkeeping.h"
 
 namespace einrel {
 namespace {

@@ -25,7 +25,8 @@ struct TaskMemory {
 };
 
 /// The most that the tensors of one task may take: StarPU would wait for ever for more. As many tasks as run side by
-/// side, and as much again on its way to the disk or from it; in a job, from rank to rank, too (exec/executors/starpu/run).
+/// side, and as much again on its way to the disk or from it; in a job, from rank to rank, too
+/// (exec/executors/starpu/run).
 std::int64_t most_task_bytes(const TaskMemory& memory);
 
 /// Lines that say, of what a task is part of (PlannedTasks::names), why it is not cut more finely.

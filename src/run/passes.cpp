@@ -10,10 +10,10 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/check/check.h"
+#include "einsum/graph/print.h"
 #include "einsum/passes/contraction_order.h"
 #include "einsum/passes/factor_split.h"
 #include "einsum/passes/selection_split.h"
-#include "einsum/graph/print.h"
 #include "run/compile.h"
 
 namespace einrel {

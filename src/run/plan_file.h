@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "run/compile.h"
 #include "plan/plan.h"
+#include "run/compile.h"
 
 namespace einrel {
 

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "run/algebra.h"
-#include "run/compile.h"
 #include "exec/executors/executor.h"
 #include "exec/job/job.h"
 #include "ia/traffic.h"
 #include "plan/plan.h"
+#include "run/algebra.h"
+#include "run/compile.h"
 
 namespace einrel {
 
@@ -31,7 +31,7 @@ struct PlannedTasks {
   std::vector<TaskState> states = {};
   std::optional<std::size_t> until = std::nullopt;            ///< of TaskGraph::outputs: whether this step is the last
   std::optional<ScalarDeclaration> iteration = std::nullopt;  ///< if a kernel reads it
-  std::size_t feedback = 0;                                    ///< of the last outputs, that only the next step needs
+  std::size_t feedback = 0;                                   ///< of the last outputs, that only the next step needs
   double fusion_seconds = 0;                                  ///< that the pass fusion took
 };
 

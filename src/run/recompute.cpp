@@ -6,11 +6,11 @@
 #include <utility>
 
 #include "einsum/graph/vertex_facts.h"
-#include "run/choose_plan.h"
 #include "exec/memory/alive.h"
 #include "exec/tasks/read_late.h"
 #include "plan/planners/default_planner.h"
 #include "plan/refine/recompute.h"
+#include "run/choose_plan.h"
 
 namespace einrel {
 namespace {

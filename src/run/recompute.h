@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <optional>
 
-#include "run/compile.h"
 #include "exec/job/job.h"
 #include "plan/planners/plan_request.h"
+#include "run/compile.h"
 
 namespace einrel {
 

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "run/plan_file.h"
 #include "machine/machines.h"
+#include "run/plan_file.h"
 
 namespace einrel {
 

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
-#include "run/compile.h"
 #include "exec/job/job.h"
 #include "plan/planners/plan_request.h"
+#include "run/compile.h"
 
 namespace einrel {
 

@@ -13,9 +13,9 @@
 
 #include "base/error.h"
 #include "base/thread.h"
-#include "run/memory.h"
-#include "exec/memory/digests.h"
 #include "exec/job/alike.h"
+#include "exec/memory/digests.h"
+#include "run/memory.h"
 
 namespace einrel {
 namespace {

@@ -12,11 +12,11 @@
 #include <string>
 #include <vector>
 
+#include "exec/job/job.h"
+#include "exec/tasks/prepared_tasks.h"
 #include "run/executors.h"
 #include "run/kept_states.h"
 #include "run/planned_tasks.h"
-#include "exec/tasks/prepared_tasks.h"
-#include "exec/job/job.h"
 
 namespace einrel {
 
@@ -87,12 +87,13 @@ class Session {
   Session& operator=(const Session&) = delete;
 
   /// Does that many steps, fewer if `until` holds after one; outputs are those of the last. `sources` has every input
-  /// but states, `writers` one for each output that is said (program_outputs), which get all of it in each step if any may
-  /// be the last, or somebody is told after each. States have moved on when this returns. On all ranks of a job; the
-  /// report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs out or
-  /// the number of a step is none of the integer type that it is used as; in a job of several ranks, what fails on one
-  /// of them goes to Job::on_failure. The listener is told of this rank's tasks every tenth of a second, on a thread of
-  /// its own, and at the end. The first time, UserError where ranks have other tasks, as plans for other machines say.
+  /// but states, `writers` one for each output that is said (program_outputs), which get all of it in each step if any
+  /// may be the last, or somebody is told after each. States have moved on when this returns. On all ranks of a job;
+  /// the report is rank 0's. Throws UserError when an input is missing or of another type, RunError when memory runs
+  /// out or the number of a step is none of the integer type that it is used as; in a job of several ranks, what fails
+  /// on one of them goes to Job::on_failure. The listener is told of this rank's tasks every tenth of a second, on a
+  /// thread of its own, and at the end. The first time, UserError where ranks have other tasks, as plans for other
+  /// machines say.
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
                      const StepsAsked& asked = {});
 

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "base/error.h"
+#include "einsum/expr/scalar_expr.h"
 #include "einsum/graph/selection.h"
-#include "einsum/check/typing.h"
 #include "einsum/graph/vertex_facts.h"
 #include "tra/body_split.h"
 #include "tra/lowering.h"

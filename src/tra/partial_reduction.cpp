@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "einsum/check/typing.h"
+#include "einsum/expr/scalar_expr.h"
 #include "tra/named_kernels.h"
 
 namespace einrel {

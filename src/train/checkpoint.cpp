@@ -19,8 +19,8 @@
 #include "base/mapped_file.h"
 #include "base/text.h"
 #include "einsum/graph/ein_graph.h"
-#include "exec/memory/digests.h"
 #include "exec/job/alike.h"
+#include "exec/memory/digests.h"
 #include "tensor/convert.h"
 #include "tensor/tensor_file.h"
 

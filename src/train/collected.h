@@ -5,9 +5,9 @@
 #include <utility>
 #include <vector>
 
-#include "run/planned_tasks.h"
 #include "exec/executors/executor.h"
 #include "exec/job/job.h"
+#include "run/planned_tasks.h"
 
 namespace einrel {
 

@@ -87,10 +87,10 @@ class Course {
 
 /// Trains all sites together, by a plan or in one process.
 TrainReport train_data_parallel(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
-                           const CheckedProgram& checked, const Job& job);
+                                const CheckedProgram& checked, const Job& job);
 /// Each on its own (LocalTraining).
 TrainReport train_local_sgd(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
-                          const CheckedProgram& checked, const Job& job);
+                            const CheckedProgram& checked, const Job& job);
 
 /// What has to be the same where this training goes on.
 TrainIdentity identity_of(const TrainRequest& request, const TrainData& data, const CheckedProgram& checked,

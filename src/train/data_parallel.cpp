@@ -18,7 +18,7 @@ namespace {
 class DataParallel {
  public:
   DataParallel(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
-           const CheckedProgram& checked, const Job& job)
+               const CheckedProgram& checked, const Job& job)
       : request_(request),
         data_(data),
         job_(job),
@@ -201,7 +201,7 @@ class DataParallel {
 }  // namespace
 
 TrainReport train_data_parallel(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
-                           const CheckedProgram& checked, const Job& job) {
+                                const CheckedProgram& checked, const Job& job) {
   return DataParallel(request, listener, data, checked, job).run();
 }
 

@@ -50,7 +50,7 @@ class LocalSgd {
   using States = std::map<std::string, Tensor>;
 
   LocalSgd(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
-          const CheckedProgram& checked, const Job& job)
+           const CheckedProgram& checked, const Job& job)
       : request_(request),
         data_(data),
         job_(job),
@@ -322,7 +322,7 @@ class LocalSgd {
 }  // namespace
 
 TrainReport train_local_sgd(const TrainRequest& request, const TrainListener& listener, const TrainData& data,
-                          const CheckedProgram& checked, const Job& job) {
+                            const CheckedProgram& checked, const Job& job) {
   return LocalSgd(request, listener, data, checked, job).run();
 }
 

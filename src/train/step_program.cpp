@@ -13,10 +13,10 @@
 #include "base/text.h"
 #include "einsum/graph/training_name.h"
 #include "einsum/graph/vertex_facts.h"
+#include "kernel/cancel.h"
 #include "run/initial_states.h"
 #include "run/scalars.h"
 #include "run/stored_input.h"
-#include "kernel/cancel.h"
 #include "train/sample_uses.h"
 
 namespace einrel {

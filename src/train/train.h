@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/source.h"
+#include "exec/job/job.h"
 #include "run/run_request.h"
 #include "run/session.h"
-#include "exec/job/job.h"
 #include "tensor/inflate.h"
 #include "train/feeds.h"
 

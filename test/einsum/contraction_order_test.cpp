@@ -10,8 +10,8 @@
 #include <set>
 
 #include "einsum/graph/contraction_tree.h"
-#include "einsum/reference.h"
 #include "einsum/graph/print.h"
+#include "einsum/reference.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 #include "support/rounds.h"

@@ -7,10 +7,10 @@
 #include <limits>
 #include <random>
 
-#include "einsum/passes/contraction_order.h"
-#include "einsum/reference.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/passes/contraction_order.h"
+#include "einsum/reference.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 #include "support/rounds.h"

@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "einsum/reference.h"
-#include "einsum/passes/selection_split.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/passes/selection_split.h"
+#include "einsum/reference.h"
 #include "support/program.h"
 #include "support/random_integers.h"
 #include "tensor/convert.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "exec/tasks/from_ia.h"
 #include "exec/executors/starpu/run.h"
+#include "exec/tasks/from_ia.h"
 #include "plan/lower.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"

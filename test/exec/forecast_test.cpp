@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <string>
 
+#include "exec/tasks/timeline.h"
+#include "machine/seconds.h"
 #include "run/compare_plans.h"
 #include "run/forecast_memory.h"
 #include "run/forecast_seconds.h"
-#include "exec/tasks/timeline.h"
-#include "machine/seconds.h"
 #include "support/program.h"
 
 namespace einrel::test {

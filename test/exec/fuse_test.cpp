@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "einsum/graph/vertex_facts.h"
-#include "run/compile.h"
 #include "exec/tasks/from_ia.h"
 #include "plan/lower.h"
 #include "plan/refine/numbering.h"
+#include "run/compile.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"

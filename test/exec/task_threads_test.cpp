@@ -13,10 +13,10 @@
 #include <thread>
 
 #include "base/error.h"
-#include "run/session.h"
 #include "exec/tasks/from_ia.h"
 #include "exec/tasks/read_late.h"
 #include "plan/lower.h"
+#include "run/session.h"
 #include "support/barrier.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"

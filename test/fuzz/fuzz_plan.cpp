@@ -6,10 +6,10 @@
 #include "base/error.h"
 #include "base/source.h"
 #include "einsum/check/check.h"
-#include "run/compile.h"
-#include "run/plan_file.h"
 #include "exec/tasks/from_ia.h"
 #include "plan/lower.h"
+#include "run/compile.h"
+#include "run/plan_file.h"
 
 namespace {
 

@@ -4,8 +4,8 @@
 
 #include "base/error.h"
 #include "einsum/check/check.h"
-#include "einsum/passes/contraction_order.h"
 #include "einsum/graph/print.h"
+#include "einsum/passes/contraction_order.h"
 
 /// Any bytes are either a program with a sound graph or a UserError.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

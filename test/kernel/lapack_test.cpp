@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/reference.h"
 #include "kernel/evaluate.h"
 #include "support/compare.h"
 #include "support/evaluate.h"

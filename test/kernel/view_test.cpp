@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/reference.h"
 #include "support/compare.h"
 #include "support/evaluate.h"
 #include "support/random_einsum.h"

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "einsum/check/check.h"
-#include "einsum/reference.h"
 #include "einsum/front/text/parse.h"
+#include "einsum/reference.h"
 #include "run/compile.h"
 #include "run/scalars.h"
 

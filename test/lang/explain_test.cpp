@@ -8,11 +8,11 @@
 
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
-#include "report/report_json.h"
 #include "exec/tasks/prepared_tasks.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/products.h"
 #include "lang/corpus.h"
+#include "report/report_json.h"
 #include "support/program.h"
 #include "support/run_tasks.h"
 

@@ -6,11 +6,8 @@
 #include <optional>
 
 #include "einsum/check/check.h"
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
-#include "run/choose_formats.h"
-#include "run/compile.h"
-#include "run/session.h"
+#include "einsum/reference.h"
 #include "exec/executors/starpu/run.h"
 #include "ia/from_tra.h"
 #include "ia/interpret.h"
@@ -19,6 +16,9 @@
 #include "lang/expectations.h"
 #include "lang/promises.h"
 #include "plan/planners/planner.h"
+#include "run/choose_formats.h"
+#include "run/compile.h"
+#include "run/session.h"
 #include "sql/program/run.h"
 #include "sql/sqlite/database.h"
 #include "sql/steps_in_database.h"

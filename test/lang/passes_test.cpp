@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include "einsum/reference.h"
-#include "run/compile.h"
-#include "run/session.h"
 #include "lang/corpus.h"
 #include "lang/expectations.h"
 #include "lang/promises.h"
 #include "plan/planners/planner.h"
+#include "run/compile.h"
+#include "run/session.h"
 #include "support/run_tasks.h"
 #include "support/run_whole.h"
 

@@ -12,11 +12,11 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "run/compile.h"
-#include "run/algebra_facts.h"
-#include "run/session.h"
 #include "lang/corpus.h"
 #include "plan/planners/planner.h"
+#include "run/algebra_facts.h"
+#include "run/compile.h"
+#include "run/session.h"
 #include "support/run_tasks.h"
 #include "support/run_whole.h"
 

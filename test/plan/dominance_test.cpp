@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "plan/planners/planner.h"
 #include "plan/planners/eindecomp.h"
+#include "plan/planners/planner.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 
 #include "einsum/graph/vertex_facts.h"
-#include "plan/planners/planner.h"
 #include "plan/planners/parameter_server.h"
+#include "plan/planners/planner.h"
 #include "plan/search/elimination.h"
 #include "plan/search/tilings.h"
 #include "random_product.h"

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/reference.h"
 #include "ia/interpret.h"
 #include "ia/traffic.h"
 #include "plan/planners/planner.h"

@@ -11,9 +11,9 @@
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
 #include "plan/planners/planner.h"
+#include "plan/planners/within_memory.h"
 #include "plan/refine/finer_parts.h"
 #include "plan/refine/numbering.h"
-#include "plan/planners/within_memory.h"
 #include "support/program.h"
 
 namespace einrel::test {

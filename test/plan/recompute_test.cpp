@@ -7,8 +7,8 @@
 #include <numeric>
 
 #include "einsum/check/check.h"
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/reference.h"
 #include "support/compare.h"
 #include "support/random_gradient_program.h"
 #include "support/run_tasks.h"

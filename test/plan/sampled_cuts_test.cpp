@@ -12,15 +12,15 @@
 #include <variant>
 #include <vector>
 
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/reference.h"
 #include "ia/interpret.h"
 #include "ia/traffic.h"
 #include "plan/cost/cost.h"
 #include "plan/cost/memory.h"
 #include "plan/lower.h"
-#include "plan/planners/planner.h"
 #include "plan/planners/eindecomp.h"
+#include "plan/planners/planner.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"

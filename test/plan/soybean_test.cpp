@@ -9,14 +9,14 @@
 #include <sstream>
 #include <string>
 
+#include "einsum/graph/vertex_facts.h"
 #include "einsum/passes/contraction_order.h"
 #include "einsum/passes/factor_split.h"
 #include "einsum/passes/selection_split.h"
-#include "einsum/graph/vertex_facts.h"
 #include "machine/machines.h"
-#include "plan/planners/planner.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/planners/kcut.h"
+#include "plan/planners/planner.h"
 #include "plan/search/tilings.h"
 #include "support/program.h"
 #include "support/random_einsum.h"

@@ -11,8 +11,8 @@
 
 #include "einsum/graph/vertex_facts.h"
 #include "plan/layout.h"
-#include "plan/planners/planner.h"
 #include "plan/planners/attention.h"
+#include "plan/planners/planner.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
 

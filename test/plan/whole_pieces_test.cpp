@@ -1,5 +1,3 @@
-#include "plan/refine/reduce_as_received.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
@@ -7,6 +5,7 @@
 #include "plan/cost/cost.h"
 #include "plan/cost/memory.h"
 #include "plan/planners/planner.h"
+#include "plan/refine/reduce_as_received.h"
 #include "support/program.h"
 
 namespace einrel::test {

@@ -10,11 +10,11 @@
 
 #include "base/error.h"
 #include "einsum/reference.h"
-#include "run/choose_formats.h"
-#include "run/compile.h"
 #include "lang/corpus.h"
 #include "lang/promises.h"
 #include "postgres/server.h"
+#include "run/choose_formats.h"
+#include "run/compile.h"
 #include "sql/direct_transformations.h"
 #include "sql/papers_formats.h"
 #include "sql/plain_documents.h"

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "ia/rules/rule.h"
 #include "report/algebra_text.h"
 #include "report/lists.h"
 #include "report/report_json.h"
-#include "ia/rules/rule.h"
 #include "support/program.h"
 #include "tra/text/parse.h"
 

@@ -9,15 +9,15 @@
 #include <string>
 #include <vector>
 
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/reference.h"
+#include "kernel/evaluate.h"
+#include "kernel/fusion/softmax.h"
 #include "run/compile.h"
 #include "run/kernels.h"
 #include "run/random_input.h"
 #include "run/scalars.h"
 #include "run/session.h"
-#include "kernel/evaluate.h"
-#include "kernel/fusion/softmax.h"
 #include "support/compare.h"
 #include "support/program.h"
 #include "support/rounds.h"

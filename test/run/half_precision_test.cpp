@@ -8,9 +8,9 @@
 
 #include "einsum/check/check.h"
 #include "einsum/reference.h"
+#include "plan/planners/planner.h"
 #include "run/compile.h"
 #include "run/planned_tasks.h"
-#include "plan/planners/planner.h"
 #include "support/program.h"
 #include "support/rounds.h"
 #include "support/run_tasks.h"

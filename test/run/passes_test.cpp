@@ -6,9 +6,9 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "report/passes_text.h"
 #include "run/planned_tasks.h"
 #include "run/recompute.h"
-#include "report/passes_text.h"
 #include "support/program.h"
 
 namespace einrel {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "einsum/check/check.h"
+#include "exec/executors/starpu/session.h"
 #include "run/choose_plan.h"
 #include "run/session.h"
-#include "exec/executors/starpu/session.h"
 #include "support/barrier.h"
 #include "support/program.h"
 

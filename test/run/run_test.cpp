@@ -15,9 +15,9 @@
 #include "run/forecast_memory.h"
 #include "run/kernels.h"
 #include "run/random_input.h"
-#include "run/summary.h"
 #include "run/scalars.h"
 #include "run/session.h"
+#include "run/summary.h"
 #include "support/program.h"
 #include "support/run_whole.h"
 

@@ -6,13 +6,13 @@
 #include <string>
 
 #include "base/error.h"
+#include "exec/executors/serial/serial.h"
+#include "exec/tasks/from_ia.h"
 #include "run/algebra.h"
 #include "run/choose_plan.h"
 #include "run/random_input.h"
 #include "run/scalars.h"
 #include "run/session.h"
-#include "exec/tasks/from_ia.h"
-#include "exec/executors/serial/serial.h"
 #include "support/compare.h"
 #include "support/random_tra.h"
 #include "support/run_tasks.h"

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "run/compile.h"
 #include "lang/corpus.h"
 #include "lang/expectations.h"
+#include "run/compile.h"
 #include "sql/program/program_script.h"
 #include "tra/from_einsum.h"
 #include "tra/infer.h"

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
-#include "run/compile.h"
+#include "einsum/reference.h"
 #include "plan/formats/implementations.h"
+#include "run/compile.h"
 #include "sql/program/run.h"
 #include "support/program.h"
 #include "support/random_integers.h"

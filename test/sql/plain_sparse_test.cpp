@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/reference.h"
 #include "run/compile.h"
 #include "sql/element_tables.h"
 #include "sql/program/run.h"

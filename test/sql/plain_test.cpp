@@ -4,8 +4,8 @@
 #include <map>
 
 #include "einsum/graph/vertex_facts.h"
-#include "run/compile.h"
 #include "lang/corpus.h"
+#include "run/compile.h"
 #include "sql/plain_documents.h"
 #include "sql/program/run.h"
 #include "sql/sqlite/database.h"

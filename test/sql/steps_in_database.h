@@ -4,9 +4,9 @@
 
 #include <optional>
 
+#include "lang/corpus.h"
 #include "run/choose_formats.h"
 #include "run/compile.h"
-#include "lang/corpus.h"
 #include "sql/program/run.h"
 
 namespace einrel::test {

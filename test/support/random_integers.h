@@ -3,8 +3,8 @@
 #include <random>
 #include <vector>
 
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/reference.h"
 #include "tensor/convert.h"
 
 namespace einrel::test {

@@ -11,9 +11,9 @@
 
 namespace einrel::test {
 
-/// A random EinSum that selects labels (einsum/graph/selection.h): one or two labels, in the output or reduced, at elements,
-/// at forms of other labels, or at both, sometimes beyond their extents; conditions as where() or as factors. What is
-/// selected is one operand, windows and padding included, or a number.
+/// A random EinSum that selects labels (einsum/graph/selection.h): one or two labels, in the output or reduced, at
+/// elements, at forms of other labels, or at both, sometimes beyond their extents; conditions as where() or as factors.
+/// What is selected is one operand, windows and padding included, or a number.
 class SelectionGenerator {
  public:
   SelectionGenerator(std::uint64_t seed, std::int64_t most_positions) : random_(seed), most_positions_(most_positions) {

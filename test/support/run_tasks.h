@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "einsum/reference.h"
-#include "exec/tasks/prepared_tasks.h"
 #include "exec/executors/serial/serial.h"
 #include "exec/executors/threads/task_threads.h"
+#include "exec/tasks/prepared_tasks.h"
 #include "support/compare.h"
 
 namespace einrel::test {

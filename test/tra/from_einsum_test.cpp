@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "einsum/reference.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/reference.h"
 #include "support/compare.h"
 #include "support/counted_inputs.h"
 #include "support/program.h"

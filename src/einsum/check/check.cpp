@@ -10,9 +10,9 @@
 #include "base/text.h"
 #include "einsum/check/check_complex.h"
 #include "einsum/check/check_state.h"
-#include "einsum/passes/complex.h"
 #include "einsum/front/text/parse.h"
 #include "einsum/graph/training_name.h"
+#include "einsum/passes/complex.h"
 
 namespace einrel {
 namespace {

@@ -12,8 +12,8 @@
 #include "einsum/check/check_state.h"
 #include "einsum/check/check_vertex.h"
 #include "einsum/check/label_scope.h"
-#include "einsum/expr/random_number.h"
 #include "einsum/check/typing.h"
+#include "einsum/expr/random_number.h"
 #include "einsum/graph/vertex_facts.h"
 
 namespace einrel::checking {

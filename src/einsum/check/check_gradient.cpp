@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "einsum/check/check_state.h"
-#include "einsum/passes/gradient/gradient.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/passes/gradient/gradient.h"
 
 namespace einrel::checking {
 namespace {

@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "base/text.h"
-#include "einsum/front/build/fresh_name.h"
 #include "einsum/check/check_state.h"
-#include "einsum/passes/optimisers.h"
 #include "einsum/check/typing.h"
+#include "einsum/front/build/fresh_name.h"
+#include "einsum/passes/optimisers.h"
 
 namespace einrel::checking {
 namespace {

@@ -12,11 +12,11 @@
 
 #include "base/source.h"
 #include "base/suggest.h"
-#include "einsum/front/build/program.h"
 #include "einsum/check/check.h"
-#include "einsum/passes/complex.h"
-#include "einsum/graph/ein_graph.h"
+#include "einsum/front/build/program.h"
 #include "einsum/front/text/macros.h"
+#include "einsum/graph/ein_graph.h"
+#include "einsum/passes/complex.h"
 
 /// What the parts of check() share; nobody else includes this.
 namespace einrel::checking {

@@ -4,8 +4,8 @@
 
 #include "base/text.h"
 #include "einsum/check/check_state.h"
-#include "einsum/passes/complex.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/passes/complex.h"
 
 namespace einrel::checking {
 namespace {

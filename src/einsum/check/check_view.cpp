@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "einsum/front/build/formula.h"
 #include "einsum/check/check_complex.h"
 #include "einsum/check/check_state.h"
 #include "einsum/check/check_vertex.h"
+#include "einsum/front/build/formula.h"
 #include "einsum/passes/complex.h"
 
 namespace einrel::checking {

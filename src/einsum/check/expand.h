@@ -1,7 +1,7 @@
 #pragma once
 
-#include "einsum/front/build/program.h"
 #include "einsum/check/check.h"
+#include "einsum/front/build/program.h"
 
 namespace einrel {
 

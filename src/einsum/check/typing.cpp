@@ -18,8 +18,6 @@ std::string cast_first(std::string_view what) { return fmt::format("cast first, 
 
 }  // namespace
 
-DType compute_type(DType dtype) { return is_narrow(dtype) ? DType::f32 : dtype; }
-
 void TypedBuilder::emit(ScalarStep step, bool weak) {
   expr_.steps.push_back(std::move(step));
   weak_.push_back(weak);

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/source.h"
-#include "einsum/front/build/program.h"
 #include "einsum/expr/scalar_expr.h"
+#include "einsum/front/build/program.h"
 
 namespace einrel {
 
@@ -78,8 +78,5 @@ class TypedBuilder {
   std::vector<Value> stack_;
   std::map<std::string, DType> integer_scalars_;
 };
-
-/// The type that values of `dtype` are computed in: f32 for bf16 and f16.
-DType compute_type(DType dtype);
 
 }  // namespace einrel

@@ -23,6 +23,8 @@ std::size_t arity(const ScalarStep& step) {
   return std::visit(Arity{}, step.op);
 }
 
+DType compute_type(DType dtype) { return is_narrow(dtype) ? DType::f32 : dtype; }
+
 ScalarStep whole_step(std::int64_t value, DType type) {
   return {type, is_float(type) ? Constant{static_cast<double>(value)} : Constant{value}};
 }

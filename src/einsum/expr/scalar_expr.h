@@ -96,6 +96,9 @@ struct ScalarExpr {
   bool operator==(const ScalarExpr&) const = default;
 };
 
+/// The type that values of `dtype` are computed in: f32 for bf16 and f16.
+DType compute_type(DType dtype);
+
 /// A whole number that `type` can hold.
 ScalarStep whole_step(std::int64_t value, DType type = DType::i64);
 ScalarStep binary_step(DType type, BinaryFunction function);

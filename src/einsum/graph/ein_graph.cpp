@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "einsum/check/check.h"
-
 namespace einrel {
 
 bool is_exact(double value, DType integer) {

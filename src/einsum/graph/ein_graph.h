@@ -131,7 +131,7 @@ struct State {
 struct Steps {
   std::vector<State> states;
   std::optional<std::size_t> until;  ///< the output that says whether this step is the last
-  std::size_t feedback = 0;           ///< so many of the last outputs are none of the program's: only steps need them
+  std::size_t feedback = 0;          ///< so many of the last outputs are none of the program's: only steps need them
   bool operator==(const Steps&) const = default;
 };
 

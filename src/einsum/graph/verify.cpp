@@ -1,7 +1,7 @@
 #include <algorithm>
 
+#include "einsum/expr/scalar_expr.h"
 #include "einsum/graph/ein_graph.h"
-#include "einsum/check/typing.h"
 #include "einsum/graph/vertex_facts.h"
 
 namespace einrel {

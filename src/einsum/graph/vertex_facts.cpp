@@ -7,8 +7,8 @@
 #include <numeric>
 #include <set>
 
-#include "einsum/graph/selection.h"
 #include "einsum/graph/print.h"
+#include "einsum/graph/selection.h"
 
 namespace einrel {
 namespace {

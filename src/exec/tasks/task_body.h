@@ -8,8 +8,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "exec/tasks/chunk_kernel.h"
 #include "exec/executors/executor.h"
+#include "exec/tasks/chunk_kernel.h"
 
 namespace einrel {
 

@@ -7,10 +7,10 @@
 #include <memory>
 #include <optional>
 
+#include "kernel/cancel.h"
 #include "kernel/cpu/blocks/streaming.h"
 #include "kernel/cpu/contraction/pack_ops.h"
 #include "kernel/cpu/kernels.h"
-#include "kernel/cancel.h"
 #include "machine/seconds.h"
 
 namespace einrel {

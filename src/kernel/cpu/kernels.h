@@ -8,9 +8,9 @@ namespace einrel {
 /// together again. Exact. Works on tiles that stay in the first-level cache where what is contiguous differs.
 KernelInfo copy_kernel();
 
-/// Sums and choices of elements of one tensor over labels that are selected (einsum/graph/selection.h), which are not looped
-/// over: gathers copy rows, scatters sort what comes together by counting and add it up in double, or exactly, in the
-/// order of its positions.
+/// Sums and choices of elements of one tensor over labels that are selected (einsum/graph/selection.h), which are not
+/// looped over: gathers copy rows, scatters sort what comes together by counting and add it up in double, or exactly,
+/// in the order of its positions.
 KernelInfo select_kernel();
 
 /// Any EinSum, as a program over blocks of up to 1024 values: element-wise bodies in one pass, reductions in double

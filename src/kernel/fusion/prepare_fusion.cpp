@@ -4,12 +4,12 @@
 #include <numeric>
 #include <optional>
 
+#include "kernel/cancel.h"
 #include "kernel/evaluate.h"
 #include "kernel/fusion/fusion.h"
 #include "kernel/fusion/products.h"
 #include "kernel/fusion/slab.h"
 #include "kernel/fusion/softmax.h"
-#include "kernel/cancel.h"
 #include "kernel/registry.h"
 #include "machine/processor.h"
 

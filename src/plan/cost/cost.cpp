@@ -11,8 +11,8 @@
 #include "einsum/graph/vertex_facts.h"
 #include "machine/seconds.h"
 #include "plan/cost/bound_cost.h"
-#include "plan/refine/numbering.h"
 #include "plan/routes.h"
+#include "plan/transfers.h"
 
 namespace einrel {
 namespace {

@@ -61,7 +61,7 @@ struct VertexCost {
   double floats = 0;
   std::vector<std::int64_t> operand_bytes;  ///< received for each operand; 0 where an earlier vertex needed it likewise
   std::int64_t reduced_bytes = 0;           ///< of partial results
-  std::int64_t feedback_bytes = 0;           ///< of a state: received of its next value, so that that lies where it does
+  std::int64_t feedback_bytes = 0;          ///< of a state: received of its next value, so that that lies where it does
   bool has_received_before = false;  ///< something that it has, or gets, from what an earlier vertex or operand needed
   double seconds = 0;                ///< of which `moving` are spent receiving
   double moving = 0;

@@ -10,8 +10,8 @@
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
 #include "plan/layout.h"
-#include "plan/refine/numbering.h"
 #include "plan/routes.h"
+#include "plan/transfers.h"
 
 namespace einrel {
 namespace {

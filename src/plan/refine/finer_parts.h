@@ -8,8 +8,8 @@
 
 namespace einrel {
 
-/// Where parts of inputs come from: chunks of the plan, or any box can be read, whatever the plan says (exec/tasks/from_ia
-/// with `most_bytes`, sites sharing memory).
+/// Where parts of inputs come from: chunks of the plan, or any box can be read, whatever the plan says
+/// (exec/tasks/from_ia with `most_bytes`, sites sharing memory).
 enum class InputParts : std::uint8_t { of_chunks, any_box };
 
 /// The same sites with more parts on them: every vertex is cut, until what one part reads and makes, with another

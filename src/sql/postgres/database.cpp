@@ -11,10 +11,10 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sql/program/elements.h"
-#include "sql/program/names.h"
 #include "sql/postgres/copy.h"
 #include "sql/postgres/states.h"
+#include "sql/program/elements.h"
+#include "sql/program/names.h"
 #include "sql/program/script.h"
 
 namespace einrel::sql {

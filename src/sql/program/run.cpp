@@ -12,8 +12,8 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
-#include "sql/program/chunk_tables.h"
 #include "sql/functions/array_bytes.h"
+#include "sql/program/chunk_tables.h"
 #include "sql/program/plain_run.h"
 #include "tra/formats.h"
 

@@ -15,8 +15,8 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "sql/program/elements.h"
 #include "sql/functions/array_bytes.h"
+#include "sql/program/elements.h"
 #include "sql/program/names.h"
 #include "sql/program/script.h"
 

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "base/error.h"
+#include "einsum/expr/scalar_expr.h"
 #include "einsum/front/build/formula_type.h"
-#include "einsum/check/typing.h"
 #include "einsum/graph/vertex_facts.h"
 #include "einsum/graph/vertex_key.h"
 

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "einsum/front/build/formula.h"
 #include "einsum/front/build/visit.h"
-#include "einsum/graph/ein_graph.h"
 #include "einsum/front/text/macros.h"
+#include "einsum/graph/ein_graph.h"
 
 namespace einrel::build {
 namespace {

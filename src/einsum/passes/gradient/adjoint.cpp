@@ -41,7 +41,7 @@ Formula only_on(const std::vector<Side>& sides, const Formula& value) {
   return formula;
 }
 
-Formula formula_of(const Adjoint& flow) { return only_on(flow.sides, flow.value); }
+Formula formula_of(const Adjoint& adjoint) { return only_on(adjoint.sides, adjoint.value); }
 
 Formula taken(const std::vector<Side>& sides) {
   std::optional<Formula> all;

@@ -14,8 +14,9 @@ struct Side {
   bool operator==(const Side&) const = default;
 };
 
-/// What flows back from a value: the derivative of what is differentiated by this value. Conditions, the outermost
-/// first, stay around it until the end, so that nothing is computed on a side that is not taken: 0 * inf would be NaN.
+/// The adjoint of a value, what flows back from it: the derivative of what is differentiated by this value. Conditions,
+/// the outermost first, stay around it until the end, so that nothing is computed on a side that is not taken: 0 * inf
+/// would be NaN.
 struct Adjoint {
   build::Formula value;
   std::vector<Side> sides;
@@ -24,8 +25,8 @@ struct Adjoint {
   void only_on(Side side);
 };
 
-/// A flow as one formula.
-build::Formula formula_of(const Adjoint& flow);
+/// An adjoint as one formula.
+build::Formula formula_of(const Adjoint& adjoint);
 
 /// A formula that is 0 where one of the sides is not taken; its value is not looked at there.
 build::Formula only_on(const std::vector<Side>& sides, const build::Formula& value);

@@ -20,8 +20,8 @@ struct Derivative {
   Formula factor;
   /// It is 0 elsewhere.
   std::optional<Formula> only_where = std::nullopt;
-  /// It is infinite or nothing where this is 0. A flow of 0 that comes there stays 0: it comes from a side that was not
-  /// taken.
+  /// It is infinite or nothing where this is 0. An adjoint of 0 that comes there stays 0: it comes from a side that was
+  /// not taken.
   std::optional<Formula> infinite_at_zero = std::nullopt;
 };
 
@@ -86,28 +86,28 @@ class Slopes {
   const StepFormulas& of_;
 };
 
-/// The flow times a derivative.
-Adjoint times(const Adjoint& flow, const Derivative& derivative) {
-  Adjoint result = flow;
+/// The adjoint times a derivative.
+Adjoint times(const Adjoint& adjoint, const Derivative& derivative) {
+  Adjoint result = adjoint;
   if (derivative.only_where) result.only_on({*derivative.only_where, true});
-  result.value = product(flow.value, derivative.factor);
-  if (derivative.infinite_at_zero && !number_of(flow.value)) {
+  result.value = product(adjoint.value, derivative.factor);
+  if (derivative.infinite_at_zero && !number_of(adjoint.value)) {
     const auto size = [](const Formula& x) { return apply(UnaryFunction::abs, x); };
-    const Formula larger = apply(BinaryFunction::maximum, size(*derivative.infinite_at_zero), size(flow.value));
+    const Formula larger = apply(BinaryFunction::maximum, size(*derivative.infinite_at_zero), size(adjoint.value));
     result.only_on({is_equal(larger, number(0)), false});
   }
   return result;
 }
 
-using TwoFlows = std::pair<std::optional<Adjoint>, std::optional<Adjoint>>;
+using TwoAdjoints = std::pair<std::optional<Adjoint>, std::optional<Adjoint>>;
 
 /// a ** b by a and by b. 0 ** b is 0 for any b above 0, and a ** 0 is 1 for any a.
-TwoFlows flows_of_power(const Formula& a, const Formula& b, const Formula& y, const Adjoint& flow) {
+TwoAdjoints adjoints_of_power(const Formula& a, const Formula& b, const Formula& y, const Adjoint& adjoint) {
   const std::optional<double> exponent = number_of(b);
   const Formula log_of_a = product(y, apply(UnaryFunction::log, a));
   Derivative by_b{log_of_a, is_greater(a, number(0)), std::nullopt};
-  if (exponent == 0) return {std::nullopt, times(flow, by_b)};
-  if (exponent == 1) return {flow, times(flow, by_b)};
+  if (exponent == 0) return {std::nullopt, times(adjoint, by_b)};
+  if (exponent == 1) return {adjoint, times(adjoint, by_b)};
   const Formula power =
       exponent == 2 ? a : apply(BinaryFunction::power, a, exponent ? number(*exponent - 1) : difference(b, number(1)));
   Derivative by_a{product(b, power)};
@@ -116,35 +116,35 @@ TwoFlows flows_of_power(const Formula& a, const Formula& b, const Formula& y, co
     by_a.only_where = apply(BinaryFunction::not_equal, apply(BinaryFunction::maximum, size(a), size(b)), number(0));
   }
   if (!exponent || *exponent < 1) by_a.infinite_at_zero = a;
-  return {times(flow, by_a), times(flow, by_b)};
+  return {times(adjoint, by_a), times(adjoint, by_b)};
 }
 
 /// max and min: half to each of two that are equal.
-TwoFlows flows_of_extreme(BinaryFunction is_kept, const Formula& a, const Formula& b, const Adjoint& flow) {
+TwoAdjoints adjoints_of_extreme(BinaryFunction is_kept, const Formula& a, const Formula& b, const Adjoint& adjoint) {
   const Formula share = where(is_equal(a, b), number(0.5), number(1));
-  return {times(flow, {share, apply(is_kept, a, b)}), times(flow, {share, apply(is_kept, b, a)})};
+  return {times(adjoint, {share, apply(is_kept, a, b)}), times(adjoint, {share, apply(is_kept, b, a)})};
 }
 
 /// y = a / b by a and by b.
-TwoFlows flows_of_quotient(const StepFormulas& of, const Adjoint& flow) {
+TwoAdjoints adjoints_of_quotient(const StepFormulas& of, const Adjoint& adjoint) {
   const Formula& b = of.arguments[1];
   Derivative by_a{quotient(number(1), b)};
   Derivative by_b{negative(quotient(of.value, b))};  // b * b may leave the range of numbers where b does not
   if (!number_of(b) && !of.is_positive) by_a.infinite_at_zero = by_b.infinite_at_zero = b;
-  return {times(flow, by_a), times(flow, by_b)};
+  return {times(adjoint, by_a), times(adjoint, by_b)};
 }
 
-TwoFlows flows_of(BinaryFunction function, const StepFormulas& of, const Adjoint& flow) {
+TwoAdjoints adjoints_of(BinaryFunction function, const StepFormulas& of, const Adjoint& adjoint) {
   const Formula& a = of.arguments[0];
   const Formula& b = of.arguments[1];
   switch (function) {
-    case BinaryFunction::add: return {flow, flow};
-    case BinaryFunction::subtract: return {flow, times(flow, {number(-1)})};
-    case BinaryFunction::multiply: return {times(flow, {b}), times(flow, {a})};
-    case BinaryFunction::divide: return flows_of_quotient(of, flow);
-    case BinaryFunction::power: return flows_of_power(a, b, of.value, flow);
-    case BinaryFunction::maximum: return flows_of_extreme(BinaryFunction::greater_equal, a, b, flow);
-    case BinaryFunction::minimum: return flows_of_extreme(BinaryFunction::less_equal, a, b, flow);
+    case BinaryFunction::add: return {adjoint, adjoint};
+    case BinaryFunction::subtract: return {adjoint, times(adjoint, {number(-1)})};
+    case BinaryFunction::multiply: return {times(adjoint, {b}), times(adjoint, {a})};
+    case BinaryFunction::divide: return adjoints_of_quotient(of, adjoint);
+    case BinaryFunction::power: return adjoints_of_power(a, b, of.value, adjoint);
+    case BinaryFunction::maximum: return adjoints_of_extreme(BinaryFunction::greater_equal, a, b, adjoint);
+    case BinaryFunction::minimum: return adjoints_of_extreme(BinaryFunction::less_equal, a, b, adjoint);
     case BinaryFunction::less:
     case BinaryFunction::less_equal:
     case BinaryFunction::greater:
@@ -155,40 +155,40 @@ TwoFlows flows_of(BinaryFunction function, const StepFormulas& of, const Adjoint
   return {std::nullopt, std::nullopt};
 }
 
-using Flows = std::vector<std::optional<Adjoint>>;
+using Adjoints = std::vector<std::optional<Adjoint>>;
 
 struct StepRule {
   const StepFormulas& of;
-  const Adjoint& flow;
+  const Adjoint& adjoint;
 
-  Flows operator()(const ApplyUnary& unary) const {
+  Adjoints operator()(const ApplyUnary& unary) const {
     const std::optional<Derivative> by_x = Slopes(of).of(unary.function);
-    return {by_x ? std::optional(times(flow, *by_x)) : std::nullopt};
+    return {by_x ? std::optional(times(adjoint, *by_x)) : std::nullopt};
   }
-  Flows operator()(const ApplyBinary& binary) const {
-    TwoFlows flows = flows_of(binary.function, of, flow);
-    return {std::move(flows.first), std::move(flows.second)};
+  Adjoints operator()(const ApplyBinary& binary) const {
+    TwoAdjoints adjoints = adjoints_of(binary.function, of, adjoint);
+    return {std::move(adjoints.first), std::move(adjoints.second)};
   }
-  Flows operator()(const ApplyWhere&) const {
-    Adjoint taken = flow;
+  Adjoints operator()(const ApplyWhere&) const {
+    Adjoint taken = adjoint;
     taken.only_on({of.arguments.front(), true});
-    Adjoint other = flow;
+    Adjoint other = adjoint;
     other.only_on({of.arguments.front(), false});
     return {std::nullopt, std::move(taken), std::move(other)};
   }
-  Flows operator()(const Convert&) const { return {flow}; }
-  Flows operator()(const Round&) const { return {flow}; }
+  Adjoints operator()(const Convert&) const { return {adjoint}; }
+  Adjoints operator()(const Round&) const { return {adjoint}; }
   template <class Leaf>
-  Flows operator()(const Leaf&) const {
+  Adjoints operator()(const Leaf&) const {
     return {};
   }
 };
 
 }  // namespace
 
-Flows adjoints_of_arguments(const StepFormulas& of, const Adjoint& flow) {
-  if (!is_float(of.step.type)) return Flows(of.arguments.size());
-  return std::visit(StepRule{of, flow}, of.step.op);
+Adjoints adjoints_of_arguments(const StepFormulas& of, const Adjoint& adjoint) {
+  if (!is_float(of.step.type)) return Adjoints(of.arguments.size());
+  return std::visit(StepRule{of, adjoint}, of.step.op);
 }
 
 }  // namespace einrel::gradient

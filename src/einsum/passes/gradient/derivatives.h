@@ -3,9 +3,9 @@
 #include <optional>
 #include <vector>
 
+#include "einsum/expr/scalar_expr.h"
 #include "einsum/front/build/formula.h"
 #include "einsum/passes/gradient/adjoint.h"
-#include "einsum/expr/scalar_expr.h"
 
 namespace einrel::gradient {
 
@@ -22,6 +22,6 @@ struct StepFormulas {
 
 /// What flows back from a step to each of its arguments; nothing where the derivative is 0 everywhere. The table of
 /// docs/language.md, "Gradients", says what it is at kinks.
-std::vector<std::optional<Adjoint>> adjoints_of_arguments(const StepFormulas& of, const Adjoint& flow);
+std::vector<std::optional<Adjoint>> adjoints_of_arguments(const StepFormulas& of, const Adjoint& adjoint);
 
 }  // namespace einrel::gradient

@@ -9,7 +9,7 @@
 namespace einrel::gradient {
 
 /// What flows back through one factor of A = Q R.
-struct FactorFlow {
+struct FactorAdjoint {
   const Vertex& vertex;             ///< the factor
   std::string seed;                 ///< the tensor of its shape that flows back into it
   std::vector<std::string> labels;  ///< what A's batches, rows and columns are called, as labels of the vertex
@@ -24,6 +24,6 @@ struct FactorFlow {
 ///   dA = (dQ + Q S) R^-T
 /// where A has no more columns than rows. Else R = [U V] and A = [X Y], V flows to Y as Q dV and to Q as Y dV^T, and
 /// the formula holds for X = Q U. The first columns of A, as many as Q has, have to be independent: R is inverted.
-build::Formula flow_through(const FactorFlow& flow, const GrowingGraph& growing);
+build::Formula adjoint_through(const FactorAdjoint& adjoint, const GrowingGraph& growing);
 
 }  // namespace einrel::gradient

@@ -4,15 +4,15 @@
 #include <utility>
 
 #include "base/error.h"
+#include "einsum/expr/scalar_expr.h"
 #include "einsum/front/build/formula_type.h"
 #include "einsum/front/build/fresh_name.h"
 #include "einsum/front/build/substitute.h"
+#include "einsum/graph/vertex_facts.h"
 #include "einsum/passes/gradient/arithmetic.h"
 #include "einsum/passes/gradient/factors.h"
 #include "einsum/passes/gradient/projection.h"
 #include "einsum/passes/gradient/vertex_adjoints.h"
-#include "einsum/check/typing.h"
-#include "einsum/graph/vertex_facts.h"
 
 namespace einrel::gradient {
 
@@ -153,16 +153,16 @@ class Sweep {
     std::vector<bool> wanted;
     for (const VertexId input : vertex.inputs)
       wanted.push_back(depends_[input.index] && is_float(growing_.graph[input].dtype));
-    std::map<std::size_t, Formula> flows;
+    std::map<std::size_t, Formula> adjoints;
     if (number_of(adjoints_[id.index]->value) == 0) {  // of no elements
       for (std::size_t i = 0; i < wanted.size(); ++i) {
-        if (wanted[i]) flows.insert({i, build::number(0)});
+        if (wanted[i]) adjoints.insert({i, build::number(0)});
       }
     }
-    for (const auto& [operand, value] : flows_to_operands(id, adjoints_[id.index]->value, wanted, growing_, signs_))
-      flows.insert_or_assign(operand, value);
+    for (const auto& [operand, value] : adjoints_of_operands(id, adjoints_[id.index]->value, wanted, growing_, signs_))
+      adjoints.insert_or_assign(operand, value);
     const std::vector<std::string> names = label_names(vertex);
-    for (const auto& [operand, value] : flows) {
+    for (const auto& [operand, value] : adjoints) {
       const Access& access = einsum.operands[operand];
       std::vector<std::string> wishes;
       for (const Index& index : access.indices) {
@@ -176,7 +176,7 @@ class Sweep {
       add(vertex.inputs[operand], part);
     }
     for (std::size_t i = 0; i < vertex.inputs.size(); ++i) {
-      if (depends_[vertex.inputs[i].index] && flows.count(i) == 0) blocked_.emplace_back(id, vertex.inputs[i]);
+      if (depends_[vertex.inputs[i].index] && adjoints.count(i) == 0) blocked_.emplace_back(id, vertex.inputs[i]);
     }
   }
 
@@ -221,13 +221,13 @@ class Sweep {
     std::vector<std::string> wishes;
     for (const std::size_t label : opaque.operand) wishes.push_back(names[label]);
     Adjoint& to = at(vertex.inputs[0], wishes);
-    FactorFlow flow{vertex, std::get<build::Access>(adjoint.value.op()).tensor.text, {}, {}, {}};
-    flow.labels.resize(opaque.operand.size());
-    for (std::size_t d = 0; d < opaque.operand.size(); ++d) flow.labels[opaque.operand[d]] = to.labels[d];
+    FactorAdjoint factor{vertex, std::get<build::Access>(adjoint.value.op()).tensor.text, {}, {}, {}};
+    factor.labels.resize(opaque.operand.size());
+    for (std::size_t d = 0; d < opaque.operand.size(); ++d) factor.labels[opaque.operand[d]] = to.labels[d];
     for (const char* const wish : {"p", "q"})
-      flow.between.push_back(new_label(wish, opaque.labels.back().extent, to.extents));
-    flow.extents = to.extents;
-    add(vertex.inputs[0], flow_through(flow, growing_));
+      factor.between.push_back(new_label(wish, opaque.labels.back().extent, to.extents));
+    factor.extents = to.extents;
+    add(vertex.inputs[0], adjoint_through(factor, growing_));
   }
 
   /// Of Y = X^-1: -Y^T G Y^T.

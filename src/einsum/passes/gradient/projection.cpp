@@ -7,8 +7,8 @@
 
 #include "einsum/front/build/fresh_name.h"
 #include "einsum/front/build/substitute.h"
-#include "einsum/passes/gradient/arithmetic.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/passes/gradient/arithmetic.h"
 
 namespace einrel::gradient {
 

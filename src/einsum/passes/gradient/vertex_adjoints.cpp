@@ -5,15 +5,15 @@
 #include <set>
 #include <utility>
 
+#include "einsum/expr/scalar_expr.h"
 #include "einsum/front/build/formula_type.h"
 #include "einsum/front/build/fresh_name.h"
 #include "einsum/front/build/from_graph.h"
 #include "einsum/front/build/substitute.h"
-#include "einsum/passes/gradient/arithmetic.h"
-#include "einsum/passes/gradient/shared_parts.h"
-#include "einsum/check/typing.h"
 #include "einsum/graph/vertex_facts.h"
 #include "einsum/graph/vertex_key.h"
+#include "einsum/passes/gradient/arithmetic.h"
+#include "einsum/passes/gradient/shared_parts.h"
 
 namespace einrel::gradient {
 
@@ -22,9 +22,9 @@ using build::Formula;
 namespace {
 
 /// What flows back through one EinSum.
-class EinSumFlows {
+class EinSumAdjoints {
  public:
-  EinSumFlows(Vertex vertex, const GrowingGraph& growing, const Signs& signs)
+  EinSumAdjoints(Vertex vertex, const GrowingGraph& growing, const Signs& signs)
       : vertex_(std::move(vertex)),
         einsum_(*einsum_of(vertex_)),
         growing_(growing),
@@ -39,39 +39,39 @@ class EinSumFlows {
     values_.back() = result();
   }
 
-  std::vector<OperandFlow> run(const Formula& adjoint, const std::vector<bool>& wanted) {
+  std::vector<OperandAdjoint> run(const Formula& adjoint, const std::vector<bool>& wanted) {
     std::vector<std::vector<std::size_t>> arguments = arguments_of_steps(einsum_.body);
     for (std::vector<std::size_t>& of_step : arguments) {
       for (std::size_t& argument : of_step) argument = first_[argument];
     }
     const std::vector<bool> reaches = steps_that_reach(arguments, wanted);
-    std::vector<std::optional<Adjoint>> flows(values_.size());
+    std::vector<std::optional<Adjoint>> adjoints(values_.size());
     std::map<std::size_t, Formula> found;  // per operand
-    if (reaches.back()) add(flows, values_.size() - 1, through_reduction(adjoint), found);
+    if (reaches.back()) add(adjoints, values_.size() - 1, through_reduction(adjoint), found);
     for (std::size_t s = values_.size(); s-- > 0;) {
-      if (!flows[s]) continue;
-      const std::vector<std::optional<Adjoint>> to = adjoints_of_arguments(step_of(s, arguments[s]), *flows[s]);
+      if (!adjoints[s]) continue;
+      const std::vector<std::optional<Adjoint>> to = adjoints_of_arguments(step_of(s, arguments[s]), *adjoints[s]);
       for (std::size_t a = to.size(); a-- > 0;) {
-        if (reaches[arguments[s][a]]) add(flows, arguments[s][a], to[a], found);
+        if (reaches[arguments[s][a]]) add(adjoints, arguments[s][a], to[a], found);
       }
-      flows[s].reset();
+      adjoints[s].reset();
     }
     return shared(found);
   }
 
  private:
   /// Adds what flows back to a step: what comes to an operand is `found`.
-  void add(std::vector<std::optional<Adjoint>>& flows, std::size_t step, std::optional<Adjoint> flow,
+  void add(std::vector<std::optional<Adjoint>>& adjoints, std::size_t step, std::optional<Adjoint> adjoint,
            std::map<std::size_t, Formula>& found) {
-    if (!flow) return;
-    flow->value = typed(with_result(flow->value), step);
+    if (!adjoint) return;
+    adjoint->value = typed(with_result(adjoint->value), step);
     const auto* const value = std::get_if<OperandValue>(&einsum_.body.steps[step].op);
     if (value == nullptr) {
-      flows[step] = flows[step] ? together(*flow, *flows[step]) : std::move(*flow);
-      flows[step]->value = typed(flows[step]->value, step);
+      adjoints[step] = adjoints[step] ? together(*adjoint, *adjoints[step]) : std::move(*adjoint);
+      adjoints[step]->value = typed(adjoints[step]->value, step);
       return;
     }
-    const Formula formula = typed(formula_of(*flow), step);
+    const Formula formula = typed(formula_of(*adjoint), step);
     if (number_of(formula) == 0) return;
     const auto [known, is_new] = found.insert({value->operand, formula});
     if (!is_new) known->second = sum(formula, known->second);
@@ -82,7 +82,7 @@ class EinSumFlows {
     return number_of(value) || type_of_(value) ? value : build::cast(einsum_.body.steps[step].type, value);
   }
 
-  std::vector<OperandFlow> shared(const std::map<std::size_t, Formula>& found) {
+  std::vector<OperandAdjoint> shared(const std::map<std::size_t, Formula>& found) {
     std::vector<Formula> formulas;
     for (const auto& [operand, formula] : found) formulas.push_back(formula);
     formulas = with_shared_parts(
@@ -93,9 +93,9 @@ class EinSumFlows {
                      std::erase_if(labels, [&](const std::string& label) { return used.count(label) == 0; });
                      return stored("_part", labels, part, extents());
                    }});
-    std::vector<OperandFlow> flows;
-    for (const auto& [operand, formula] : found) flows.push_back({operand, formulas[flows.size()]});
-    return flows;
+    std::vector<OperandAdjoint> adjoints;
+    for (const auto& [operand, formula] : found) adjoints.push_back({operand, formulas[adjoints.size()]});
+    return adjoints;
   }
 
   std::vector<bool> steps_that_reach(const std::vector<std::vector<std::size_t>>& arguments,
@@ -121,14 +121,14 @@ class EinSumFlows {
   }
 
   /// g / b * a, where the result z is a / b, is g * z: of a softmax, say.
-  Formula with_result(const Formula& flow) const {
-    if (!computed_ || !is_formula(*computed_, BinaryFunction::divide) || !is_formula(flow, BinaryFunction::multiply))
-      return flow;
-    const Formula& quotient = flow.arguments().front();
+  Formula with_result(const Formula& adjoint) const {
+    if (!computed_ || !is_formula(*computed_, BinaryFunction::divide) || !is_formula(adjoint, BinaryFunction::multiply))
+      return adjoint;
+    const Formula& quotient = adjoint.arguments().front();
     const bool is_result = is_formula(quotient, BinaryFunction::divide) &&
                            quotient.arguments().back() == computed_->arguments().back() &&
-                           flow.arguments().back() == computed_->arguments().front();
-    return is_result ? product(quotient.arguments().front(), values_.back()) : flow;
+                           adjoint.arguments().back() == computed_->arguments().front();
+    return is_result ? product(quotient.arguments().front(), values_.back()) : adjoint;
   }
 
   static bool is_formula(const Formula& formula, BinaryFunction function) {
@@ -251,9 +251,10 @@ class EinSumFlows {
 
 }  // namespace
 
-std::vector<OperandFlow> flows_to_operands(VertexId vertex, const Formula& adjoint, const std::vector<bool>& wanted,
-                                           const GrowingGraph& growing, const Signs& signs) {
-  return EinSumFlows(growing.graph[vertex], growing, signs).run(adjoint, wanted);
+std::vector<OperandAdjoint> adjoints_of_operands(VertexId vertex, const Formula& adjoint,
+                                                 const std::vector<bool>& wanted, const GrowingGraph& growing,
+                                                 const Signs& signs) {
+  return EinSumAdjoints(growing.graph[vertex], growing, signs).run(adjoint, wanted);
 }
 
 }  // namespace einrel::gradient

@@ -13,7 +13,7 @@
 namespace einrel::gradient {
 
 /// What flows back to one operand of a vertex, over the labels of the vertex.
-struct OperandFlow {
+struct OperandAdjoint {
   std::size_t operand = 0;
   build::Formula value;
 };
@@ -22,8 +22,8 @@ struct OperandFlow {
 /// operand that `wanted` has, through its reduction and its body. An operand may not come at all.
 /// Adds tensors that the formulas need: which positions attain a maximum, products of all others, parts that they
 /// share.
-std::vector<OperandFlow> flows_to_operands(VertexId vertex, const build::Formula& adjoint,
-                                           const std::vector<bool>& wanted, const GrowingGraph& growing,
-                                           const Signs& signs);
+std::vector<OperandAdjoint> adjoints_of_operands(VertexId vertex, const build::Formula& adjoint,
+                                                 const std::vector<bool>& wanted, const GrowingGraph& growing,
+                                                 const Signs& signs);
 
 }  // namespace einrel::gradient

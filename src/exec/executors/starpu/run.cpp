@@ -17,10 +17,10 @@
 #include <utility>
 
 #include "base/error.h"
-#include "exec/memory/array_store.h"
 #include "exec/executors/first_error.h"
-#include "exec/tasks/prepared_tasks.h"
 #include "exec/job/byte_matrix.h"
+#include "exec/memory/array_store.h"
+#include "exec/tasks/prepared_tasks.h"
 
 namespace einrel {
 namespace {

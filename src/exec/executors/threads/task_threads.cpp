@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/error.h"
-#include "exec/memory/array_store.h"
 #include "exec/executors/first_error.h"
-#include "exec/tasks/prepared_tasks.h"
 #include "exec/executors/threads/ready_tasks.h"
+#include "exec/memory/array_store.h"
+#include "exec/tasks/prepared_tasks.h"
 
 namespace einrel {
 namespace {

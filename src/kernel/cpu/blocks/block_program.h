@@ -8,8 +8,8 @@
 #include <variant>
 #include <vector>
 
-#include "einsum/graph/ein_graph.h"
 #include "einsum/expr/scalar_expr.h"
+#include "einsum/graph/ein_graph.h"
 #include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/lanes.h"
 

@@ -10,8 +10,8 @@
 #include <optional>
 
 #include "base/error.h"
-#include "kernel/cpu/contraction/direct_tile.h"
 #include "kernel/cancel.h"
+#include "kernel/cpu/contraction/direct_tile.h"
 
 namespace einrel::contraction {
 namespace {

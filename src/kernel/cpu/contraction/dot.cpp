@@ -8,10 +8,10 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "kernel/cancel.h"
 #include "kernel/cpu/contraction/dot_tile.h"
 #include "kernel/cpu/contraction/pack.h"
 #include "kernel/cpu/contraction/store.h"
-#include "kernel/cancel.h"
 
 namespace einrel::contraction {
 namespace {

@@ -4,11 +4,11 @@
 #include <vector>
 
 #include "base/error.h"
+#include "kernel/cancel.h"
 #include "kernel/cpu/contraction/pack.h"
 #include "kernel/cpu/contraction/packed_plan.h"
 #include "kernel/cpu/contraction/store.h"
 #include "kernel/cpu/contraction/tile.h"
-#include "kernel/cancel.h"
 
 namespace einrel::contraction {
 namespace {

@@ -4,11 +4,11 @@
 #include <array>
 #include <memory>
 
+#include "kernel/cancel.h"
 #include "kernel/cpu/contraction/pack.h"
 #include "kernel/cpu/contraction/pack_ops.h"
 #include "kernel/cpu/contraction/store.h"
 #include "kernel/cpu/contraction/tile.h"
-#include "kernel/cancel.h"
 
 namespace einrel::contraction {
 namespace {

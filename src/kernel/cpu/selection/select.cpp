@@ -6,12 +6,12 @@
 #include <span>
 #include <utility>
 
+#include "kernel/cancel.h"
 #include "kernel/cpu/blocks/block_ops.h"
 #include "kernel/cpu/blocks/streaming.h"
 #include "kernel/cpu/kernels.h"
 #include "kernel/cpu/selection/select_loops.h"
 #include "kernel/cpu/selection/select_nest.h"
-#include "kernel/cancel.h"
 #include "machine/seconds.h"
 #include "tensor/convert.h"
 

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "machine/machine.h"
+#include "plan/layout.h"
+
+namespace einrel {
+
+/// elements_received, each question answered once: in models of many layers most of them are asked again.
+class Transfers {
+ public:
+  /// Between sites of a machine: what counts of that are its links.
+  explicit Transfers(std::int64_t sites, Machine machine = {}) : sites_(sites), machine_(std::move(machine)) {}
+  std::int64_t sites() const { return sites_; }
+  const Machine& machine() const { return machine_; }
+
+  /// Per site.
+  const std::vector<std::int64_t>& received(const Layout& have, const Layout& need, const Shape& bound);
+  /// Per group of sites behind a link of the machine, received from other groups, each element once.
+  const std::vector<std::int64_t>& crossing(const Link& link, const Layout& have, const Layout& need,
+                                            const Shape& bound);
+
+ private:
+  std::int64_t sites_;
+  Machine machine_;
+  std::map<std::tuple<std::int64_t, Layout, Layout, Shape>, std::vector<std::int64_t>> known_crossing_;
+  std::map<std::tuple<Layout, Layout, Shape>, std::vector<std::int64_t>> known_;
+};
+
+}  // namespace einrel
