@@ -140,7 +140,7 @@ std::string groups_text(const std::vector<std::vector<std::size_t>>& groups, con
 }
 
 /// The statement that a vertex is.
-struct Formula {
+struct VertexFormula {
   const Vertex& vertex;
   const EinGraph& graph;
 
@@ -193,7 +193,7 @@ std::string access_text(const Access& access, const std::string& tensor, const s
 }
 
 std::string formula(const Vertex& vertex, const EinGraph& graph) {
-  return std::visit(Formula{vertex, graph}, vertex.op);
+  return std::visit(VertexFormula{vertex, graph}, vertex.op);
 }
 
 }  // namespace einrel

@@ -25,7 +25,7 @@ bool are_opposite(const std::vector<Side>& a, const std::vector<Side>& b) {
 
 Formula truth(bool value) { return build::cast(DType::boolean, build::whole_number(value ? 1 : 0)); }
 
-void Adjoint::only_on(Side side) {
+void GuardedAdjoint::only_on(Side side) {
   constexpr std::size_t most_sides = 16;  // so that copies stay cheap, however deep a program is nested
   sides.push_back(std::move(side));
   if (sides.size() > most_sides) sides = {{taken(sides), true}};
@@ -41,7 +41,7 @@ Formula only_on(const std::vector<Side>& sides, const Formula& value) {
   return formula;
 }
 
-Formula formula_of(const Adjoint& adjoint) { return only_on(adjoint.sides, adjoint.value); }
+Formula formula_of(const GuardedAdjoint& adjoint) { return only_on(adjoint.sides, adjoint.value); }
 
 Formula taken(const std::vector<Side>& sides) {
   std::optional<Formula> all;
@@ -55,12 +55,12 @@ Formula taken(const std::vector<Side>& sides) {
   return *all;
 }
 
-Adjoint together(const Adjoint& a, const Adjoint& b) {
+GuardedAdjoint together(const GuardedAdjoint& a, const GuardedAdjoint& b) {
   const auto [first, second] = std::mismatch(a.sides.begin(), a.sides.end(), b.sides.begin(), b.sides.end());
   const auto common = static_cast<std::size_t>(first - a.sides.begin());
   const std::vector<Side> of_a = rest_of(a.sides, common);
   const std::vector<Side> of_b = rest_of(b.sides, common);
-  Adjoint result{sum(only_on(of_a, a.value), only_on(of_b, b.value)), {a.sides.begin(), first}};
+  GuardedAdjoint result{sum(only_on(of_a, a.value), only_on(of_b, b.value)), {a.sides.begin(), first}};
   if (of_a.empty() || of_b.empty() || are_opposite(of_a, of_b)) return result;
   result.only_on({where(taken(of_a), truth(true), taken(of_b)), true});
   return result;

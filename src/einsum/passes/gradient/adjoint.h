@@ -17,7 +17,7 @@ struct Side {
 /// The adjoint of a value, what flows back from it: the derivative of what is differentiated by this value. Conditions,
 /// the outermost first, stay around it until the end, so that nothing is computed on a side that is not taken: 0 * inf
 /// would be NaN.
-struct Adjoint {
+struct GuardedAdjoint {
   build::Formula value;
   std::vector<Side> sides;
 
@@ -26,13 +26,13 @@ struct Adjoint {
 };
 
 /// An adjoint as one formula.
-build::Formula formula_of(const Adjoint& adjoint);
+build::Formula formula_of(const GuardedAdjoint& adjoint);
 
 /// A formula that is 0 where one of the sides is not taken; its value is not looked at there.
 build::Formula only_on(const std::vector<Side>& sides, const build::Formula& value);
 
 /// What flows back in two ways: their sum, on the sides that are taken by one of them.
-Adjoint together(const Adjoint& a, const Adjoint& b);
+GuardedAdjoint together(const GuardedAdjoint& a, const GuardedAdjoint& b);
 
 /// As a bool.
 build::Formula truth(bool value);

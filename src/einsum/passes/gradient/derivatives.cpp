@@ -87,8 +87,8 @@ class Slopes {
 };
 
 /// The adjoint times a derivative.
-Adjoint times(const Adjoint& adjoint, const Derivative& derivative) {
-  Adjoint result = adjoint;
+GuardedAdjoint times(const GuardedAdjoint& adjoint, const Derivative& derivative) {
+  GuardedAdjoint result = adjoint;
   if (derivative.only_where) result.only_on({*derivative.only_where, true});
   result.value = product(adjoint.value, derivative.factor);
   if (derivative.infinite_at_zero && !number_of(adjoint.value)) {
@@ -99,10 +99,10 @@ Adjoint times(const Adjoint& adjoint, const Derivative& derivative) {
   return result;
 }
 
-using TwoAdjoints = std::pair<std::optional<Adjoint>, std::optional<Adjoint>>;
+using TwoAdjoints = std::pair<std::optional<GuardedAdjoint>, std::optional<GuardedAdjoint>>;
 
 /// a ** b by a and by b. 0 ** b is 0 for any b above 0, and a ** 0 is 1 for any a.
-TwoAdjoints adjoints_of_power(const Formula& a, const Formula& b, const Formula& y, const Adjoint& adjoint) {
+TwoAdjoints adjoints_of_power(const Formula& a, const Formula& b, const Formula& y, const GuardedAdjoint& adjoint) {
   const std::optional<double> exponent = number_of(b);
   const Formula log_of_a = product(y, apply(UnaryFunction::log, a));
   Derivative by_b{log_of_a, is_greater(a, number(0)), std::nullopt};
@@ -120,13 +120,14 @@ TwoAdjoints adjoints_of_power(const Formula& a, const Formula& b, const Formula&
 }
 
 /// max and min: half to each of two that are equal.
-TwoAdjoints adjoints_of_extreme(BinaryFunction is_kept, const Formula& a, const Formula& b, const Adjoint& adjoint) {
+TwoAdjoints adjoints_of_extreme(BinaryFunction is_kept, const Formula& a, const Formula& b,
+                                const GuardedAdjoint& adjoint) {
   const Formula share = where(is_equal(a, b), number(0.5), number(1));
   return {times(adjoint, {share, apply(is_kept, a, b)}), times(adjoint, {share, apply(is_kept, b, a)})};
 }
 
 /// y = a / b by a and by b.
-TwoAdjoints adjoints_of_quotient(const StepFormulas& of, const Adjoint& adjoint) {
+TwoAdjoints adjoints_of_quotient(const StepFormulas& of, const GuardedAdjoint& adjoint) {
   const Formula& b = of.arguments[1];
   Derivative by_a{quotient(number(1), b)};
   Derivative by_b{negative(quotient(of.value, b))};  // b * b may leave the range of numbers where b does not
@@ -134,7 +135,7 @@ TwoAdjoints adjoints_of_quotient(const StepFormulas& of, const Adjoint& adjoint)
   return {times(adjoint, by_a), times(adjoint, by_b)};
 }
 
-TwoAdjoints adjoints_of(BinaryFunction function, const StepFormulas& of, const Adjoint& adjoint) {
+TwoAdjoints adjoints_of(BinaryFunction function, const StepFormulas& of, const GuardedAdjoint& adjoint) {
   const Formula& a = of.arguments[0];
   const Formula& b = of.arguments[1];
   switch (function) {
@@ -155,39 +156,39 @@ TwoAdjoints adjoints_of(BinaryFunction function, const StepFormulas& of, const A
   return {std::nullopt, std::nullopt};
 }
 
-using Adjoints = std::vector<std::optional<Adjoint>>;
+using ArgumentAdjoints = std::vector<std::optional<GuardedAdjoint>>;
 
 struct StepRule {
   const StepFormulas& of;
-  const Adjoint& adjoint;
+  const GuardedAdjoint& adjoint;
 
-  Adjoints operator()(const ApplyUnary& unary) const {
+  ArgumentAdjoints operator()(const ApplyUnary& unary) const {
     const std::optional<Derivative> by_x = Slopes(of).of(unary.function);
     return {by_x ? std::optional(times(adjoint, *by_x)) : std::nullopt};
   }
-  Adjoints operator()(const ApplyBinary& binary) const {
+  ArgumentAdjoints operator()(const ApplyBinary& binary) const {
     TwoAdjoints adjoints = adjoints_of(binary.function, of, adjoint);
     return {std::move(adjoints.first), std::move(adjoints.second)};
   }
-  Adjoints operator()(const ApplyWhere&) const {
-    Adjoint taken = adjoint;
+  ArgumentAdjoints operator()(const ApplyWhere&) const {
+    GuardedAdjoint taken = adjoint;
     taken.only_on({of.arguments.front(), true});
-    Adjoint other = adjoint;
+    GuardedAdjoint other = adjoint;
     other.only_on({of.arguments.front(), false});
     return {std::nullopt, std::move(taken), std::move(other)};
   }
-  Adjoints operator()(const Convert&) const { return {adjoint}; }
-  Adjoints operator()(const Round&) const { return {adjoint}; }
+  ArgumentAdjoints operator()(const Convert&) const { return {adjoint}; }
+  ArgumentAdjoints operator()(const Round&) const { return {adjoint}; }
   template <class Leaf>
-  Adjoints operator()(const Leaf&) const {
+  ArgumentAdjoints operator()(const Leaf&) const {
     return {};
   }
 };
 
 }  // namespace
 
-Adjoints adjoints_of_arguments(const StepFormulas& of, const Adjoint& adjoint) {
-  if (!is_float(of.step.type)) return Adjoints(of.arguments.size());
+ArgumentAdjoints adjoints_of_arguments(const StepFormulas& of, const GuardedAdjoint& adjoint) {
+  if (!is_float(of.step.type)) return ArgumentAdjoints(of.arguments.size());
   return std::visit(StepRule{of, adjoint}, of.step.op);
 }
 

@@ -22,6 +22,6 @@ struct StepFormulas {
 
 /// What flows back from a step to each of its arguments; nothing where the derivative is 0 everywhere. The table of
 /// docs/language.md, "Gradients", says what it is at kinks.
-std::vector<std::optional<Adjoint>> adjoints_of_arguments(const StepFormulas& of, const Adjoint& adjoint);
+std::vector<std::optional<GuardedAdjoint>> adjoints_of_arguments(const StepFormulas& of, const GuardedAdjoint& adjoint);
 
 }  // namespace einrel::gradient

@@ -45,12 +45,13 @@ class EinSumAdjoints {
       for (std::size_t& argument : of_step) argument = first_[argument];
     }
     const std::vector<bool> reaches = steps_that_reach(arguments, wanted);
-    std::vector<std::optional<Adjoint>> adjoints(values_.size());
+    std::vector<std::optional<GuardedAdjoint>> adjoints(values_.size());
     std::map<std::size_t, Formula> found;  // per operand
     if (reaches.back()) add(adjoints, values_.size() - 1, through_reduction(adjoint), found);
     for (std::size_t s = values_.size(); s-- > 0;) {
       if (!adjoints[s]) continue;
-      const std::vector<std::optional<Adjoint>> to = adjoints_of_arguments(step_of(s, arguments[s]), *adjoints[s]);
+      const std::vector<std::optional<GuardedAdjoint>> to =
+          adjoints_of_arguments(step_of(s, arguments[s]), *adjoints[s]);
       for (std::size_t a = to.size(); a-- > 0;) {
         if (reaches[arguments[s][a]]) add(adjoints, arguments[s][a], to[a], found);
       }
@@ -61,8 +62,8 @@ class EinSumAdjoints {
 
  private:
   /// Adds what flows back to a step: what comes to an operand is `found`.
-  void add(std::vector<std::optional<Adjoint>>& adjoints, std::size_t step, std::optional<Adjoint> adjoint,
-           std::map<std::size_t, Formula>& found) {
+  void add(std::vector<std::optional<GuardedAdjoint>>& adjoints, std::size_t step,
+           std::optional<GuardedAdjoint> adjoint, std::map<std::size_t, Formula>& found) {
     if (!adjoint) return;
     adjoint->value = typed(with_result(adjoint->value), step);
     const auto* const value = std::get_if<OperandValue>(&einsum_.body.steps[step].op);
@@ -137,8 +138,8 @@ class EinSumAdjoints {
   }
 
   /// What flows back to the body at each binding of the labels.
-  std::optional<Adjoint> through_reduction(const Formula& adjoint) {
-    if (!einsum_.reducer) return Adjoint{adjoint, {}};
+  std::optional<GuardedAdjoint> through_reduction(const Formula& adjoint) {
+    if (!einsum_.reducer) return GuardedAdjoint{adjoint, {}};
     switch (*einsum_.reducer) {
 #define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, start, each, fold, continues, slope, ...) \
   case Reducer::id: {                                                                                            \
@@ -149,7 +150,7 @@ class EinSumAdjoints {
     return std::nullopt;
   }
 
-  static Adjoint evenly(const Formula& value) { return {value, {}}; }
+  static GuardedAdjoint evenly(const Formula& value) { return {value, {}}; }
 
   double count_of_reduced() const {
     double count = 1;
@@ -195,7 +196,7 @@ class EinSumAdjoints {
 
   /// max and min: evenly to all positions that attain it. Computed values are stored, so that what is compared is what
   /// was reduced, to the last bit.
-  Adjoint to_those_that_attain(const Formula& adjoint) {
+  GuardedAdjoint to_those_that_attain(const Formula& adjoint) {
     const bool is_plain = std::holds_alternative<OperandValue>(einsum_.body.steps.back().op);
     Formula value = values_.back();
     Formula extreme = result();
@@ -231,7 +232,7 @@ class EinSumAdjoints {
   }
 
   /// logsumexp: to each its share, a softmax. Of nothing but -inf there are none.
-  Adjoint to_shares(const Formula& adjoint) {
+  GuardedAdjoint to_shares(const Formula& adjoint) {
     const Formula lowest = build::number(-std::numeric_limits<double>::infinity());
     const Formula sum = is_narrow(vertex_.dtype) ? again(values_.back()) : result();  // shares add up to 1
     const Formula share = apply(UnaryFunction::exp, difference(values_.back(), sum));
