@@ -53,7 +53,7 @@ class EveryRule : public testing::TestWithParam<std::size_t> {
   const Rule& rule() const { return all_rules()[GetParam()]; }
 };
 
-constexpr int wanted_instances = rounds(1000);
+const int wanted_instances = rounds(1000);
 constexpr std::uint64_t most_seeds = 400'000;
 
 TEST_P(EveryRule, KeepsValuesAndCostsAreAsInferred) {

@@ -24,6 +24,7 @@
 #include "sql/steps_in_database.h"
 #include "support/run_tasks.h"
 #include "support/run_whole.h"
+#include "support/sanitizers.h"
 #include "support/scarce_memory.h"
 #include "tra/from_einsum.h"
 #include "tra/interpret.h"
@@ -193,11 +194,7 @@ Configuration steps_in_sqlite(const std::string& name, std::int64_t extent, Firs
 }
 
 /// Under sanitizers, which look at memory, one number of sites and one planner: others ask the same of it.
-#ifdef __SANITIZE_ADDRESS__
-constexpr bool tries_all = false;
-#else
-constexpr bool tries_all = true;
-#endif
+bool tries_all() { return !is_sanitized(); }
 
 /// `run` on so many sites, or in chunks of so many elements.
 template <class Run>
@@ -220,13 +217,14 @@ std::vector<Configuration> listed_configurations() {
                        return by_plan(graph, inputs, scalars, planner, sites, execution);
                      }});
   };
-  for (const std::int64_t sites : tries_all ? std::vector<std::int64_t>{1, 2, 3, 4, 6} : std::vector<std::int64_t>{3}) {
+  for (const std::int64_t sites :
+       tries_all() ? std::vector<std::int64_t>{1, 2, 3, 4, 6} : std::vector<std::int64_t>{3}) {
     found.push_back({fmt::format("TRA, {} sites", sites), with(tra, sites)});
     found.push_back({fmt::format("IA by Table 1, {} sites", sites), with(ia, sites)});
     found.push_back({fmt::format("IA by ia-rules as tasks, {} sites", sites), with(by_relations, sites)});
     if (sites != 4) add("serial", "eindecomp", sites, {});
   }
-  if (tries_all) {
+  if (tries_all()) {
     for (const std::int64_t sites : {3, 4})
       found.push_back({fmt::format("IA by ia-rules, {} sites", sites), with(ia_searched, sites)});
     found.push_back({"SQLite, whole", with(in_sqlite, 1000)});
@@ -234,11 +232,11 @@ std::vector<Configuration> listed_configurations() {
     found.push_back(steps_in_sqlite("SQLite, all steps, formats chosen", 0, FirstStates::computed));
     found.push_back(steps_in_sqlite("SQLite, all steps from states that are given", 3, FirstStates::given));
   }
-  const std::vector<Planner> planners = tries_all ? all_planners() : std::vector<Planner>{planner_named("eindecomp")};
+  const std::vector<Planner> planners = tries_all() ? all_planners() : std::vector<Planner>{planner_named("eindecomp")};
   for (const Planner& planner : planners) add("serial", planner.name, 4, {});
   for (const bool spills : {false, true}) {
     for (const std::size_t threads : {1U, 2U}) {
-      if (threads == 1 && !tries_all) continue;
+      if (threads == 1 && !tries_all()) continue;
       const std::string how = fmt::format("side by side on {} threads{}", threads, spills ? ", spilling" : "");
       for (const Planner& planner : planners) add(how, planner.name, 4, {threads, spills});
     }

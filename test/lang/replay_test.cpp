@@ -19,6 +19,7 @@
 #include "run/session.h"
 #include "support/run_tasks.h"
 #include "support/run_whole.h"
+#include "support/sanitizers.h"
 
 /// What becomes of every document and example must stay the same, to the last bit, while the code is rebuilt: plans,
 /// both algebras, results. replay.txt has a digest of each; README.md says how to see what changed, and how to record
@@ -34,11 +35,7 @@ using Stations = std::map<std::string, std::string>;
 /// Bits are those of one instruction set, one library of functions, and optimised code. Elsewhere they are compared
 /// between executions only.
 std::string results_here() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  const std::string_view sanitized = ", sanitized";
-#else
-  const std::string_view sanitized;
-#endif
+  const std::string_view sanitized = is_sanitized() ? ", sanitized" : "";
   const bool avx2 = (hwy::SupportedTargets() & HWY_AVX2) != 0;
   const bool openblas = ::dlsym(RTLD_DEFAULT, "openblas_get_config") != nullptr;  // in place of Debian's LAPACK
   return fmt::format("results with {}, glibc {}{}{}", avx2 ? "AVX2" : "other instructions", gnu_get_libc_version(),

@@ -149,11 +149,7 @@ double cost_of(const EinGraph& graph, const Plan& plan, const Machine& machine, 
 }
 
 TEST(EinDecomp, IsNearTheOptimumOfGraphsAndNeverWorseThanAnyBaseline) {
-#ifdef __SANITIZE_ADDRESS__
-  constexpr std::uint64_t graphs = 30;  // each takes 20 times as long
-#else
   constexpr std::uint64_t graphs = 300;
-#endif
   for (const CostKind kind : {CostKind::bound, CostKind::bytes, CostKind::seconds}) {
     int compared = 0;
     int optimal = 0;

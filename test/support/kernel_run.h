@@ -17,6 +17,7 @@
 
 #include "kernel/kernel.h"
 #include "support/random_einsum.h"
+#include "support/sanitizers.h"
 
 namespace einrel::test {
 
@@ -25,26 +26,22 @@ namespace einrel::test {
 class GuardedMemory {
  public:
   explicit GuardedMemory(std::int64_t bytes) : size_(static_cast<std::size_t>(bytes)) {
-    memory_.reset(static_cast<std::byte*>(::operator new(size_ + guard, alignment)));
-    std::memset(memory_.get(), 0xFF, size_ + guard);  // NaN, -1, true
+    memory_.reset(static_cast<std::byte*>(::operator new(size_ + guard_, alignment)));
+    std::memset(memory_.get(), 0xFF, size_ + guard_);  // NaN, -1, true
   }
 
   std::byte* data() const { return memory_.get(); }
   bool overrun() const {
-    return std::any_of(data() + size_, data() + size_ + guard, [](std::byte byte) { return byte != std::byte{0xFF}; });
+    return std::any_of(data() + size_, data() + size_ + guard_, [](std::byte byte) { return byte != std::byte{0xFF}; });
   }
 
  private:
-#ifdef __SANITIZE_ADDRESS__
-  static constexpr std::size_t guard = 0;
-#else
-  static constexpr std::size_t guard = 4096;
-#endif
   static constexpr std::align_val_t alignment{64};
   struct Free {
     void operator()(std::byte* memory) const { ::operator delete(memory, alignment); }
   };
   std::size_t size_;
+  std::size_t guard_ = is_sanitized() ? 0 : 4096;  // which look at what lies right behind
   std::unique_ptr<std::byte, Free> memory_;
 };
 

@@ -1,13 +1,11 @@
 #pragma once
 
+#include "support/sanitizers.h"
+
 namespace einrel::test {
 
 /// How often a random test does what it does: all times, but a third of them under sanitizers, which take ten times as
 /// long and look for what any of them shows.
-#ifdef __SANITIZE_ADDRESS__
-constexpr int rounds(int all) { return all / 3; }
-#else
-constexpr int rounds(int all) { return all; }
-#endif
+inline int rounds(int all) { return is_sanitized() ? all / 3 : all; }
 
 }  // namespace einrel::test
