@@ -79,6 +79,7 @@ from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from ._einsum import einsum
 from ._jit import jit
+from ._loops import fori_loop, scan, while_loop
 from ._linalg import matmul, outer, tensordot, vecdot
 from ._native import Bug, Epoch, ProgramError, RunError, RunReport, State, TensorInfo, TrainResult
 from ._program import Program, Results, load_program, program, program_of
@@ -315,6 +316,7 @@ __all__ = [
     "float64",
     "floor",
     "floor_divide",
+    "fori_loop",
     "from_dlpack",
     "from_file",
     "from_function",
@@ -407,6 +409,7 @@ __all__ = [
     "rot90",
     "round",
     "rsqrt",
+    "scan",
     "searchsorted",
     "sigmoid",
     "sign",
@@ -450,6 +453,7 @@ __all__ = [
     "vmap",
     "vstack",
     "where",
+    "while_loop",
     "zeros",
     "zeros_like",
 ]

@@ -1,0 +1,216 @@
+"""Loops as programs with state, beside Python's own."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import einrel as er
+
+A = np.random.default_rng(0).normal(size=(3, 3)) / 3
+
+
+def repeated(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
+    return functools.reduce(lambda value, i: body(i, value), range(lower, upper), init)
+
+
+LOOPS: dict[str, tuple[int, int, Callable[[Any, Any], Any], Any]] = {
+    "whole numbers": (0, 10, lambda i, x: x + i, np.int64(0)),
+    "backwards in meaning": (-3, 4, lambda i, x: x * 2 - i, np.int64(1)),
+    "matrices": (0, 60, lambda i, x: np.tanh(x @ A) + i * 0.01, A),
+    "a transposed result": (0, 5, lambda i, x: x.T @ A, A),
+    "without the number": (0, 7, lambda i, x: x @ A, A),
+    "without the value": (0, 7, lambda i, x: A * i, A),
+    "unchanged": (0, 3, lambda i, x: x, A),
+    "several": (
+        0,
+        9,
+        lambda i, v: {"a": v["b"], "b": [v["a"][0] + v["b"][0]]},
+        {"a": [np.int64(0)], "b": [np.int64(1)]},
+    ),
+    "one is not read": (0, 4, lambda i, v: (v[1], v[1] * 2, v[2]), (np.float64(7), np.float64(1), A)),
+    "bools": (0, 5, lambda i, x: ~x, np.array([True, False])),
+    "complex": (0, 6, lambda i, z: z * z * 0.5 + 0.1j, np.array([0.2 + 0.3j, -0.4])),
+    "single": (0, 6, lambda i, x: x * 1.5 + i, np.ones(3, "f4")),
+    "none": (3, 3, lambda i, x: x + 1, A),
+    "empty": (0, 3, lambda i, x: x + 1, np.zeros((0, 2))),
+}
+
+
+def same(found: Any, expected: Any) -> None:
+    if isinstance(expected, (list, tuple)):
+        assert type(found) is type(expected) and len(found) == len(expected)
+        for one, other in zip(found, expected):
+            same(one, other)
+    elif isinstance(expected, dict):
+        assert found.keys() == expected.keys()
+        same(list(found.values()), list(expected.values()))
+    else:
+        assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+        np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6 if expected.dtype == np.float32 else 1e-12)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_loops_of_numbers(name: str) -> None:
+    lower, upper, body, init = LOOPS[name]
+    expected = repeated(lower, upper, body, init)
+    same(er.fori_loop(lower, upper, body, init), expected)
+    same(er.jit(lambda value: er.fori_loop(lower, upper, body, value))(init), expected)
+
+
+@pytest.mark.parametrize("scale", [1.0, 2.0, 3.0])
+def test_a_loop_takes_arrays_from_around_it_as_they_are(scale: float) -> None:
+    lazy = er.asarray(A) * scale
+    found = er.fori_loop(0, 4, lambda i, x: x @ lazy + scale, np.ones(3))
+    np.testing.assert_allclose(found, repeated(0, 4, lambda i, x: x @ (A * scale) + scale, np.ones(3)))
+
+
+def test_many_steps_are_one_program() -> None:
+    total = er.fori_loop(0, 200_000, lambda i, x: x + i % 7, 0)
+    assert total.tolist() == sum(i % 7 for i in range(200_000))
+
+
+def test_while_a_condition_holds() -> None:
+    def root(x: float) -> Any:
+        def better(state: Any) -> Any:
+            guess, steps = state
+            return (guess + x / guess) / 2, steps + 1
+
+        return er.while_loop(lambda state: er.abs(state[0] ** 2 - x) > 1e-12, better, (x, 0))
+
+    for x in (2.0, 9.0, 1.0):
+        guess, steps = root(x)
+        np.testing.assert_allclose(float(guess), x**0.5, rtol=1e-12)
+        assert int(steps) < 8 and (x > 1 or int(steps) == 0)
+    assert er.while_loop(lambda x: x < 100, lambda x: x * 3, 1).tolist() == 243
+
+
+def python_scan(function: Callable[..., Any], init: Any, xs: Any, reverse: bool) -> Any:
+    rows, value = [], init
+    for x in xs[::-1] if reverse else xs:
+        value, row = function(value, x)
+        rows.append(row)
+    return value, np.stack(rows[::-1] if reverse else rows)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("count", [1, 5, 300, 700])
+def test_scans(count: int, reverse: bool) -> None:
+    xs = np.random.default_rng(count).normal(size=(count, 3))
+
+    def step(h: Any, x: Any) -> Any:
+        after = np.tanh(h @ A + x)
+        return after, after * 2 + x
+
+    expected = python_scan(step, np.zeros(3), xs, reverse)
+    same(er.scan(step, np.zeros(3), xs, reverse=reverse), expected)
+    if count < 100:
+        same(er.jit(lambda xs: er.scan(step, np.zeros(3), xs, reverse=reverse))(xs), expected)
+
+
+def test_what_steps_give_may_be_of_any_form_and_size() -> None:
+    xs = {"x": np.arange(12.0).reshape(4, 3), "n": np.arange(4)}
+
+    def step(total: Any, x: Any) -> Any:
+        return total + x["x"].sum(), {"big": er.ones((50, 400)) * x["n"], "is_even": x["n"] % 2 == 0, "name": "step"}
+
+    total, given = er.scan(step, 0.0, xs)
+    assert total.tolist() == 66.0 and given["name"] == "step" and given["is_even"].tolist() == [True, False] * 2
+    assert given["big"].shape == (4, 50, 400) and given["big"][:, 3, 3].tolist() == [0.0, 1.0, 2.0, 3.0]
+    assert er.scan(lambda x, _: (x * 2, None), 1, length=10)[0].tolist() == 1024
+    assert er.scan(lambda x, _: (x * 2, x), 1, length=3)[1].tolist() == [1, 2, 4]
+
+
+def test_no_steps_give_nothing() -> None:
+    for run in (lambda f: f(), lambda f: er.jit(lambda x: f())(1.0)):
+        value, given = run(lambda: er.scan(lambda v, x: (v + x.sum(), x[:2]), 0.5, np.zeros((0, 3))))
+        assert value.tolist() == 0.5 and given.shape == (0, 2)
+
+
+def test_gradients_go_through_steps() -> None:
+    def by_scan(w: Any) -> Any:
+        last, rows = er.scan(lambda h, x: (er.tanh(h @ w + x), er.sum(h)), np.zeros(3), A)
+        return er.sum(last) + er.sum(rows**2)
+
+    def by_loop(w: Any) -> Any:
+        return er.sum(er.fori_loop(0, 4, lambda i, h: er.tanh(h @ w + i), np.ones(3)))
+
+    def by_while(w: Any) -> Any:
+        return er.while_loop(lambda x: x < 50, lambda x: x * (1.5 + er.sum(w * w)), 1.0)
+
+    h = 1e-6
+    for function in (by_scan, by_loop, by_while):
+        slopes = [
+            (float(function(A + h * d)) - float(function(A - h * d))) / (2 * h) for d in np.eye(9).reshape(9, 3, 3)
+        ]
+        np.testing.assert_allclose(er.grad(function)(A), np.reshape(slopes, (3, 3)), rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(er.jit(er.grad(by_scan))(A), er.grad(by_scan)(A))
+    many = er.vmap(by_loop)(np.stack([A, -A]))
+    np.testing.assert_allclose(many, [float(by_loop(A)), float(by_loop(-A))])
+
+
+def test_a_gradient_through_a_loop_outside_of_a_function_is_refused() -> None:
+    w = er.asarray(2.0)
+    with pytest.raises(er.ProgramError, match="computed by a loop in .*test_loops"):
+        er.grad(er.fori_loop(0, 5, lambda i, x: x * w, 1.0) + w, w)
+    with pytest.raises(er.ProgramError, match="computed by a loop"):
+        er.grad(er.sum(er.scan(lambda x, _: (x * w, x), 1.0, length=3)[1]) + w, w)
+
+
+def test_training_in_a_loop() -> None:
+    x = np.random.default_rng(4).normal(size=(40, 3))
+    y = x @ np.array([1.0, -2.0, 0.5])
+    optimiser = er.optim.adam(0.05)
+
+    def step(i: Any, both: Any) -> Any:
+        w, state = both
+        noise = er.random.normal(er.random.fold_in(er.random.key(0), i), y.shape) * 1e-3
+        updates, state = optimiser.update(er.grad(lambda w: er.mean((x @ w - y + noise) ** 2))(w), state)
+        return er.optim.apply_updates(w, updates), state
+
+    start = (np.zeros(3), optimiser.init(np.zeros(3)))
+    w, state = er.fori_loop(0, 400, step, start)
+    np.testing.assert_allclose(w, [1.0, -2.0, 0.5], atol=0.02)
+    assert state.done.tolist() == 400
+    few = er.fori_loop(0, 5, step, start)[0]
+    np.testing.assert_allclose(few, repeated(0, 5, step, start)[0], rtol=1e-12)
+
+
+MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "type": (lambda: er.fori_loop(0, 3, lambda i, x: x + 0.5, 0), TypeError, r"gave float64 .* in place of int64"),
+    "shape": (lambda: er.fori_loop(0, 3, lambda i, x: {"a": x["a"][:1]}, {"a": A}), TypeError, r"at \['a'\]"),
+    "form": (lambda: er.fori_loop(0, 3, lambda i, x: (x, x), 0), TypeError, "keeps its form"),
+    "nothing": (lambda: er.fori_loop(0, 3, lambda i, x: x, None), TypeError, "carries no array"),
+    "no pair": (lambda: er.scan(lambda v, x: v, 0.0, A[0]), TypeError, "gives what goes on, and a result"),
+    "no length": (lambda: er.scan(lambda v, x: (v, v), 0.0), ValueError, "over nothing steps"),
+    "lengths": (lambda: er.scan(lambda v, x: (v, v), 0.0, (A, A[:2])), ValueError, "say one number"),
+    "numbers": (lambda: er.scan(lambda v, x: (v, v), 0.0, 1.0), ValueError, "say one number"),
+    "condition": (lambda: er.while_loop(lambda x: x > 0, lambda x: x, A), TypeError, r"a condition of shape \(3, 3\)"),
+    "elements": (lambda: er.fori_loop(0, 3, lambda i, x: x if x > 0 else -x, 1.0), er.ProgramError, "traced"),
+    "traced": (
+        lambda: er.jit(lambda n: er.while_loop(lambda x: x < n, lambda x: x * 2, 1.0))(9.0),
+        er.ProgramError,
+        "elements say how many steps",
+    ),
+    "a traced bound": (
+        lambda: er.jit(lambda n: er.fori_loop(0, n, lambda i, x: x, 1.0))(3),
+        TypeError,
+        "static_argnums",
+    ),
+    "too many": (
+        lambda: er.jit(lambda x: er.fori_loop(0, 10**6, lambda i, x: x, x))(1.0),
+        er.ProgramError,
+        "1000000 steps in a function that is traced",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_what_is_no_loop_says_so(name: str) -> None:
+    call, error, message = MISTAKES[name]
+    with pytest.raises(error, match=message):
+        call()
