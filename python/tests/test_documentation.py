@@ -24,7 +24,7 @@ def test_module(name: str) -> None:
     assert doctest.testmod(module, globs={**NAMES, **vars(module)}).failed == 0
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/transformations.md"])
 def test_document(name: str) -> None:
     file = Path(__file__).parents[2] / name
     assert doctest.testfile(str(file), module_relative=False, optionflags=doctest.ELLIPSIS).failed == 0
