@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -221,6 +221,70 @@ def _slice(part: Range) -> slice:
     return slice(part.start, None if stop < 0 else stop, part.step)
 
 
+@dataclass(frozen=True)
+class Moving:
+    """Positions start, start + step, ..., where a number of operand 1 is the start; without a count, one position."""
+
+    at: int
+    step: int = 0
+    count: int | None = None
+
+
+_FEW_PLACES: Final = 8  # of slices, which are parts of their programs
+_MOST_SLICES: Final = 1024
+_places: Final[dict[Any, set[tuple[int, ...]]]] = {}  # where slices of a form began, of the last ones
+
+
+def _moved(array: Array, parts: tuple[Part, ...]) -> Array | None:
+    """A slice that was elsewhere many times, as in a loop: where it begins is a number that one program takes."""
+    starts: list[int] = []
+    form: list[Moving | Part] = []
+    for part in parts:
+        is_whole = isinstance(part, Range) and (part.start, part.step) == (0, 1)
+        if isinstance(part, int):
+            form.append(Moving(len(starts)))
+            starts.append(part)
+        elif isinstance(part, Range) and not is_whole and part.count > 0:
+            form.append(Moving(len(starts), part.step, part.count))
+            starts.append(part.start)
+        else:
+            form.append(part)
+    if not starts:
+        return None
+    key = (array._node.type, tuple(form))
+    known = _places.pop(key, set())
+    _places[key] = known
+    if len(_places) > _MOST_SLICES:
+        _places.pop(next(iter(_places)), None)
+    if tuple(starts) in known or len(known) < _FEW_PLACES:
+        known.add(tuple(starts))
+        return None
+    begins = node_of(np.array(starts, np.int64))
+    return Array(apply(_moving_selection(key[1], key[0], begins.type), array._node, begins))
+
+
+@kept
+def _moving_selection(parts: tuple[Moving | Part, ...], type: Type, begins: Type) -> Definition:
+    extents: list[int] = []
+    indices: list[Formula] = []
+    is_cut = False
+    for part in parts:
+        extent = type.shape[len(indices)] if len(indices) < len(type.shape) else 1
+        own = label(len(extents))
+        if isinstance(part, Moving):
+            begin = element(1, [Formula(part.at)])
+            indices.append(begin if part.count is None else own * part.step + begin)
+            extents += [] if part.count is None else [part.count]
+        elif isinstance(part, Range):
+            is_cut = is_cut or part.count < extent
+            indices.append(own)
+            extents.append(part.count)
+        else:
+            extents.append(1)
+    value = element(0, indices)
+    return Definition.statement([type, begins], call("pad", value, 0) if is_cut else value, extents, len(extents))
+
+
 def get(array: Array, key: Any) -> Array:
     """array[key]."""
     is_array = isinstance(key, (Array, np.ndarray))
@@ -231,6 +295,8 @@ def get(array: Array, key: Any) -> Array:
         return Array(array._node)
     if positions:  # in a step of their own: no position may be read as one that pad allows
         array, parts = _without_ranges(array, parts)
+    elif not array._node.is_traced and (moved := _moved(array, parts)) is not None:
+        return moved
     nodes = [array._node, *positions]
     if positions and 0 in _together([node.type.shape for node in positions]):
         return _nothing(array, parts, [node.type for node in positions])

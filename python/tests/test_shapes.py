@@ -307,3 +307,28 @@ def test_numbers_of_a_program_are_numbers(name: str) -> None:
     for argument in (1, np.array(1)):
         with pytest.raises(TypeError, match=f"{name} is made of arguments of a function that is traced.*from outside"):
             er.jit(function)(argument)
+
+
+def test_slices_that_move_are_one_program(rng: np.random.Generator) -> None:
+    elements = rng.normal(size=(40, 7, 5))
+    x = er.asarray(elements)
+    for i in range(30):
+        j = i % 5
+        for key in (
+            np.s_[i : i + 4],
+            np.s_[i],
+            np.s_[:, j, -1],
+            np.s_[i : i + 9 : 2, j],
+            np.s_[i + 9 : i : -3, None, ..., j],
+            np.s_[i : i + 3, :4, 1:3],
+            np.s_[-i - 1, ..., :2],
+            np.s_[i:i],
+        ):
+            np.testing.assert_array_equal(np.asarray(x[key]), elements[key])
+            if i > 25:
+                expected = np.zeros_like(elements)
+                expected[key] = 2 * elements[key]
+                if expected.any():
+                    np.testing.assert_allclose(er.grad(er.sum(x[key] ** 2), x), expected)
+    assert x[33:37].explain() == x[34:38].explain()  # where they begin is an input
+    assert x[5:9].explain() != x[6:10].explain()  # these came among the first ones
