@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from . import _native
-from ._native import Node, ProgramError, RunError, RunOptions, Traced
+from ._native import Node, Program, ProgramError, RunError, RunOptions, State, Traced
 
 
 class SingularMatrix(ProgramError, np.linalg.LinAlgError):
@@ -61,3 +61,12 @@ def run_traced(traced: Traced, nodes: Sequence[Node], options: RunOptions, where
         return list(traced(nodes, options, where))
     except (ProgramError, RunError) as error:
         raise _as_numpys(error) from None
+
+
+def run_program(program: Program, inputs: Mapping[str, Node], options: RunOptions) -> tuple[dict[str, Node], State]:
+    """What a program of ours gives of these nodes, and its state after that."""
+    try:
+        outputs, _, after = program.run(inputs, options)
+    except (ProgramError, RunError) as error:
+        raise _as_numpys(error) from None
+    return outputs, after

@@ -325,7 +325,8 @@ def record(by: Any, operands: Sequence[Node], results: Sequence[Node]) -> None:
 def apply(definition: Definition, *operands: Node) -> Node:
     """The node that computes it of these."""
     node = Node.of(definition.native, operands)
-    record(definition, operands, (node,))
+    if getattr(_records, "lists", ()):  # seldom, and this is called for each operation
+        record(definition, operands, (node,))
     return node
 
 

@@ -14,7 +14,7 @@ from . import _native
 from ._array import Array, identity, node_of
 from ._creation import zeros
 from ._dtypes import BY_NAME, is_floating
-from ._errors import compute_nodes
+from ._errors import compute_nodes, run_program
 from ._formula import Made, apply, recorded
 from ._functions import astype
 from ._indexing import take
@@ -142,8 +142,7 @@ class _Loop:
         for j, node in enumerate(self._given):
             inputs[f"z{j}"] = zeros((self._block, *node.type.shape), dtype=BY_NAME[node.type.dtype])._node
         compute_nodes([node for node in inputs.values() if not node.is_leaf])
-        outputs, _, after = _program(self._text).run(inputs, RunOptions(steps=steps))
-        return outputs, after
+        return run_program(_program(self._text), inputs, RunOptions(steps=steps))
 
     def check(self, *numbers: int) -> None:
         """Raises what Python would of the numbers of steps."""

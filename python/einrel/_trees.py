@@ -33,19 +33,24 @@ def _is_constant(value: Any) -> bool:
     return isinstance(value, int) and not is_whole(value)
 
 
+def _slots(kind: type) -> list[str]:
+    """Attributes that objects have besides those in their dict."""
+    slots = [getattr(one, "__slots__", ()) for one in kind.__mro__]
+    names = [name for own in slots for name in ((own,) if isinstance(own, str) else own)]
+    return [name for name in names if name not in ("__dict__", "__weakref__")]
+
+
 def _has_attributes(value: Any) -> bool:
     """Whether it is an object of a class of the user's, which is what its attributes are."""
     kind = type(value)
-    is_plain = getattr(kind, "__new__", None) is object.__new__ and kind.__module__.partition(".")[0] not in (
-        "builtins",
-        "einrel",
-    )
-    return dataclasses.is_dataclass(value) or (is_plain and hasattr(value, "__dict__"))
+    is_plain = getattr(kind, "__new__", None) is object.__new__ and (hasattr(value, "__dict__") or bool(_slots(kind)))
+    is_users = kind.__module__.partition(".")[0] not in ("builtins", "einrel")
+    return dataclasses.is_dataclass(value) or (is_plain and is_users)
 
 
 def _attributes(value: Any) -> dict[str, Any]:
-    own = getattr(value, "__dict__", None)
-    return dict(own) if own is not None else {one.name: getattr(value, one.name) for one in dataclasses.fields(value)}
+    in_slots = {name: getattr(value, name) for name in _slots(type(value)) if hasattr(value, name)}
+    return in_slots | getattr(value, "__dict__", {})
 
 
 def constant(value: Any) -> Any:

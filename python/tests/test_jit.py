@@ -76,6 +76,23 @@ def test_an_object_is_its_own_attributes_not_itself() -> None:
     assert function.count == 1
 
 
+class Slotted:
+    __slots__ = ("name", "w")
+
+    def __init__(self, w: Any) -> None:
+        self.w = w
+
+
+def test_attributes_in_slots_are_arguments() -> None:
+    function = Counted(lambda model, x: x @ model.w)
+    traced = er.jit(function)
+    for k in range(3):
+        np.testing.assert_allclose(traced(Slotted(W * k), X), X @ W * k)
+    assert function.count == 1
+    slope = er.grad(lambda model: er.sum(X @ model.w))(Slotted(W))
+    assert isinstance(slope, Slotted) and not hasattr(slope, "name")
+
+
 @dataclasses.dataclass
 class Layer:
     w: Any

@@ -180,6 +180,11 @@ def test_training_in_a_loop() -> None:
     np.testing.assert_allclose(few, repeated(0, 5, step, start)[0], rtol=1e-12)
 
 
+def test_errors_of_a_step_are_those_of_numpy() -> None:
+    with pytest.raises(IndexError, match="in a dimension of extent 3"):
+        er.fori_loop(0, 5, lambda i, x: x + er.take(A[0], i), 0.0)
+
+
 MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "type": (lambda: er.fori_loop(0, 3, lambda i, x: x + 0.5, 0), TypeError, r"gave float64 .* in place of int64"),
     "shape": (lambda: er.fori_loop(0, 3, lambda i, x: {"a": x["a"][:1]}, {"a": A}), TypeError, r"at \['a'\]"),
