@@ -84,11 +84,14 @@ class VersionRun {
   bool is_complex(const std::string& name) const { return run_.version.compiled().graph.complex.count(name) != 0; }
 
   void choose() {
-    const auto in_place = [this](const StoredRelation& input) {
-      const auto given = run_.inputs.find(input.name);  // states are none
-      return given == run_.inputs.end() || std::holds_alternative<einrel::Tensor>(InputAccess::source(given->second));
-    };
     const auto check = [&](const Chosen& chosen) {
+      const auto in_place = [&](const StoredRelation& input) {
+        const auto is_it = [&](const TaskState& state) { return state.type.name == input.name; };
+        const std::vector<TaskState>& states = chosen.tasks.states;
+        if (std::any_of(states.begin(), states.end(), is_it)) return false;  // copied from what is given, or computed
+        const auto given = run_.inputs.find(input.name);
+        return given != run_.inputs.end() && std::holds_alternative<einrel::Tensor>(InputAccess::source(given->second));
+      };
       if (job_.ranks == 1) check_room(chosen, {}, in_place, memory_option);
     };
     std::tie(version_, is_new_) = run_.version.chosen(asked_, run_.source, job_, check);

@@ -104,8 +104,9 @@ class Fields {
       wrong(name, "an object: names of kernels, and how many times as long they take as modelled");
     std::map<std::string, double> times;
     for (const auto& [kernel, number] : value.items()) {
-      if (!number.is_number() || !(number.get<double>() > 0))
-        fail(fmt::format("'{}' of field '{}' is {}; it should be a number above 0", printable(kernel), name,
+      constexpr double most = 1e6;  // beyond, and below its inverse, nobody has measured
+      if (!number.is_number() || !(number.get<double>() >= 1 / most && number.get<double>() <= most))
+        fail(fmt::format("'{}' of field '{}' is {}; it should be a number from 1e-06 to 1e+06", printable(kernel), name,
                          printable(number.dump())));
       times[kernel] = number.get<double>();
     }
@@ -145,28 +146,28 @@ std::string place_of_link(std::size_t number) { return fmt::format("link {}: ", 
 class RepeatedFields {
  public:
   void see(int depth, json::parse_event_t event, const json& parsed) {
-    constexpr int in_set = 3;  // of a list of the machine
-    if (event == json::parse_event_t::object_start && depth == in_set - 1) {
-      seen_in_set_.clear();
-      ++sets_;
+    const auto at = static_cast<std::size_t>(depth);
+    constexpr std::size_t in_set = 3;  // of a list of the machine
+    if (event == json::parse_event_t::object_start) {
+      seen_.resize(std::max(seen_.size(), at + 2));
+      seen_[at + 1].clear();
+      if (at + 1 == in_set) ++sets_;
     }
-    if (event != json::parse_event_t::key || (depth != 1 && depth != in_set)) return;
+    if (event != json::parse_event_t::key) return;
     const auto name = parsed.get<std::string>();
-    if (depth == 1) sets_ = 0;
-    if (depth == 1) is_of_links_ = name == "links";
-    if ((depth == 1 ? seen_ : seen_in_set_).insert(name).second) return;
-    found_ = fmt::format("{}field '{}' stands there twice",
-                         depth == 1     ? ""
-                         : is_of_links_ ? place_of_link(sets_)
-                                        : place_of_set(sets_),
-                         printable(name));
+    if (at == 1) {
+      sets_ = 0;
+      is_of_links_ = name == "links";
+    }
+    if (seen_[at].insert(name).second || !found_.empty()) return;
+    const std::string place = at < in_set ? "" : is_of_links_ ? place_of_link(sets_) : place_of_set(sets_);
+    found_ = fmt::format("{}field '{}' stands there twice", place, printable(name));
   }
   const std::string& found() const { return found_; }
 
  private:
-  std::set<std::string> seen_;
-  std::set<std::string> seen_in_set_;
-  std::size_t sets_ = 0;  // or links
+  std::vector<std::set<std::string>> seen_;  // by depth
+  std::size_t sets_ = 0;                     // or links
   bool is_of_links_ = false;
   std::string found_;
 };

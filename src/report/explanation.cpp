@@ -39,7 +39,9 @@ Explanation explanation_of(const Compiled& given, const Chosen& chosen, const La
   SecondsForecast forecast(chosen.tasks, explained.request.machine, chosen.threads);
   explained.calls = kernel_calls(compiled.graph, chosen.tasks, layouts,
                                  [&](std::size_t task, const KernelCall& call) { forecast.add(task, call); });
-  if (!explained.request.machine.kernel_times.empty()) explained.seconds = forecast.seconds();
+  // What goes to disk and back has no model.
+  if (!explained.request.machine.kernel_times.empty() && !std::holds_alternative<Spilling>(chosen.memory))
+    explained.seconds = forecast.seconds(is_limited(chosen.memory));
   if (explained.algebra) explained.peak = forecast_memory(chosen.tasks, layouts).bytes;
   return explained;
 }

@@ -43,11 +43,13 @@ std::vector<bool> uses_in_place(const TaskGraph& graph, const LayoutsOfInputs& i
 /// What is held from task to task.
 class Held {
  public:
-  Held(const PlannedTasks& tasks, const LayoutsOfInputs& inputs, bool counts_inputs)
-      : tasks_(tasks), counts_inputs_(counts_inputs), arrays_(tasks.graph, uses_in_place(tasks.graph, inputs)) {
-    if (!counts_inputs) return;
-    for (const StoredRelation& input : tasks.graph.inputs)
-      bytes_ = add_alive(bytes_, checked_bytes(input.bound, input.dtype), input.name);
+  /// `counted`: by input, whether it takes memory all the time.
+  Held(const PlannedTasks& tasks, const LayoutsOfInputs& inputs, const std::vector<bool>& counted)
+      : tasks_(tasks), counted_(counted), arrays_(tasks.graph, uses_in_place(tasks.graph, inputs)) {
+    for (std::size_t i = 0; i < counted.size(); ++i) {
+      const StoredRelation& input = tasks.graph.inputs[i];
+      if (counted[i]) bytes_ = add_alive(bytes_, checked_bytes(input.bound, input.dtype), input.name);
+    }
   }
 
   std::int64_t bytes() const { return bytes_; }
@@ -70,8 +72,9 @@ class Held {
   /// Largest first.
   std::vector<HeldTensor> tensors() const {
     std::map<std::pair<std::size_t, HeldAs>, std::int64_t> bytes;
-    for (const StoredRelation& input : tasks_.graph.inputs) {
-      if (!counts_inputs_) break;
+    for (std::size_t i = 0; i < counted_.size(); ++i) {
+      if (!counted_[i]) continue;
+      const StoredRelation& input = tasks_.graph.inputs[i];
       const auto name = std::find(tasks_.names.begin(), tasks_.names.end(), input.name);
       const auto vertex = static_cast<std::size_t>(name - tasks_.names.begin());
       bytes[{vertex, HeldAs::stored}] = checked_bytes(input.bound, input.dtype);
@@ -93,13 +96,13 @@ class Held {
 
  private:
   const PlannedTasks& tasks_;
-  bool counts_inputs_;
+  const std::vector<bool>& counted_;
   AliveArrays arrays_;
   std::int64_t bytes_ = 0;
 };
 
-SitePeak forecast(const PlannedTasks& tasks, const LayoutsOfInputs& inputs, bool counts_inputs) {
-  Held held(tasks, inputs, counts_inputs);
+SitePeak forecast(const PlannedTasks& tasks, const LayoutsOfInputs& inputs, const std::vector<bool>& counted) {
+  Held held(tasks, inputs, counted);
   SitePeak peak;
   peak.bytes = held.bytes();
   peak.by_vertex.assign(tasks.names.size(), 0);
@@ -116,7 +119,7 @@ SitePeak forecast(const PlannedTasks& tasks, const LayoutsOfInputs& inputs, bool
     held.free_after(t);
   }
   peak.by_site = {peak.bytes};
-  Held then(tasks, inputs, counts_inputs);
+  Held then(tasks, inputs, counted);
   for (std::size_t t = 0; t < last; ++t) {
     if (t > 0) then.free_after(t - 1);
     then.make(t);
@@ -128,16 +131,20 @@ SitePeak forecast(const PlannedTasks& tasks, const LayoutsOfInputs& inputs, bool
 }  // namespace
 
 SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts) {
-  return forecast(tasks, input_layouts(tasks.graph, layouts), true);
+  return forecast(tasks, input_layouts(tasks.graph, layouts), std::vector<bool>(tasks.graph.inputs.size(), true));
 }
 
 SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts,
                          const std::function<bool(const StoredRelation&)>& is_there) {
   LayoutsOfInputs inputs = input_layouts(tasks.graph, layouts);
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!is_there(tasks.graph.inputs[i])) inputs[i].reset();
+  std::vector<bool> is_held(inputs.size(), false);
+  for (const TaskState& state : tasks.states) {
+    if (state.input) is_held[*state.input] = !is_there(tasks.graph.inputs[*state.input]);
   }
-  return forecast(tasks, inputs, false);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    if (!is_there(tasks.graph.inputs[i]) && !is_held[i]) inputs[i].reset();
+  }
+  return forecast(tasks, inputs, is_held);
 }
 
 }  // namespace einrel

@@ -13,8 +13,8 @@ namespace einrel {
 /// O(tasks). Throws UserError where that takes more than 63 bits.
 SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts = {});
 
-/// The same beside inputs that are `there` already (mapped from their files, say), which cost nothing more; of others
-/// the parts are held that tasks read.
+/// The same beside inputs that are `there` already (mapped from their files, say), which cost nothing more. Of states
+/// that are not, all is held from step to step; of other inputs, the parts that tasks read.
 SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts,
                          const std::function<bool(const StoredRelation&)>& is_there);
 

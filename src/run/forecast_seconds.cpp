@@ -34,9 +34,9 @@ SecondsForecast::SecondsForecast(const PlannedTasks& tasks, const Machine& machi
       sites_(sites_of_nodes(tasks)) {}
 
 void SecondsForecast::add(std::size_t task, const KernelCall& call) {
-  const double seconds = kernel_seconds(call.kernel, call.seconds, machine_);
-  on_one_[task] += seconds;
-  on_threads_[task] += seconds_on_threads(seconds, threads_);
+  on_one_[task] += kernel_seconds(call.kernel, call.seconds, machine_);
+  // How a kernel is cut into parts follows what is modelled, and so does what calibrate compares with.
+  on_threads_[task] += kernel_seconds(call.kernel, seconds_on_threads(call.seconds, threads_), machine_);
 }
 
 double SecondsForecast::task_seconds(std::size_t task, const std::vector<double>& by_kernels,
@@ -63,9 +63,9 @@ std::vector<double> SecondsForecast::all_seconds(std::size_t threads) const {
   return seconds;
 }
 
-double SecondsForecast::seconds() const {
+double SecondsForecast::seconds(bool in_order) const {
   if (tasks_.graph.memory == SiteMemory::apart) return seconds_on_sites(tasks_.graph, all_seconds(threads_), machine_);
-  if (is_sooner_in_order(tasks_.graph, threads_)) return seconds_in_order(all_seconds(threads_));
+  if (in_order || is_sooner_in_order(tasks_.graph, threads_)) return seconds_in_order(all_seconds(threads_));
   return seconds_side_by_side(tasks_.graph, all_seconds(1), threads_);
 }
 

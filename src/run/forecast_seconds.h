@@ -17,8 +17,9 @@ class SecondsForecast {
   /// To be told of every call of the tasks (kernel_calls).
   void add(std::size_t task, const KernelCall& call);
 
-  /// Of a run in which nothing has to be read from files any more, and no output is written.
-  double seconds() const;
+  /// Of a run in which nothing has to be read from files any more, and no output is written; `in_order`: a limit of
+  /// memory makes tasks of one process wait for each other.
+  double seconds(bool in_order) const;
 
  private:
   double task_seconds(std::size_t task, const std::vector<double>& by_kernels, std::size_t threads) const;

@@ -13,7 +13,7 @@ bool plans_relations(const std::string& planner) { return planner == "table-1" |
 
 bool asks_for_plan(const RunRequest& request, const Job& job) {
   return job.is_started || request.planner || request.sites || request.cost || request.machine || request.memory ||
-         request.given || request.spill || !request.compared.empty();
+         request.batch || request.given || request.spill || !request.compared.empty();
 }
 
 std::optional<Plan> given_plan(const RunRequest& request, const Compiled& compiled) {

@@ -384,9 +384,10 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
     bool is_done = false;
     while (!is_done) {
       stepping.begin(runs.size() + 1 == asked.count);
-      const PreparedTasks& ready = ready_for(bindings);
-      agree(job_, [] {});  // ranks begin together: until they have something to send, executors wait for no message
-      own = executor_->run(ready, bindings);
+      // Ranks begin together, with their kernels made: executors wait for no message until there is something to send.
+      const PreparedTasks* ready = nullptr;
+      agree(job_, [&] { ready = &ready_for(bindings); });
+      own = executor_->run(*ready, bindings);
       runs.push_back(own.seconds);
       is_done = stepping.end() || runs.size() == asked.count;
     }

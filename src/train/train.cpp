@@ -155,7 +155,7 @@ std::optional<std::string> note_of_noise(const TrainRequest& request, const Trai
 }  // namespace
 
 TrainReport train(TrainRequest request, const TrainListener& listener, const Job& job) {
-  request.run.batch = request.batch_label;
+  if (asks_for_plan(request.run, job) && !request.run.given) request.run.batch = request.batch_label;
   TrainData data;
   std::optional<CheckedProgram> checked;
   agree(job, [&] {

@@ -31,6 +31,14 @@ TEST(Forecast, OfMemoryCountsOfInputsThatAreNotThereWhatTasksRead) {
   EXPECT_EQ(forecast_memory(tasks, {}, [](const auto& input) { return input.name == "Y"; }).bytes, 800);
 }
 
+TEST(Forecast, OfMemoryHoldsStatesFromStepToStep) {
+  const Compiled compiled = compile("test.ein", einrel::graph_of("dims i=100\nstate S[i] = 0\nstate T[i] = 1\n"
+                                                                 "next S[i] = S[99-i] + 1\nnext T[i] = T[99-i] * 2\n"));
+  const PlannedTasks tasks = whole_tasks(compiled);
+  // Both, and their next values: none is gone before the step is over.
+  EXPECT_EQ(forecast_memory(tasks, {}, [](const auto&) { return false; }).bytes, 1600);
+}
+
 /// Of which a task takes a second for each thousand bytes that it makes.
 std::vector<double> second_per_thousand_bytes(const TaskGraph& graph) {
   std::vector<double> seconds;
@@ -74,11 +82,11 @@ TEST(Forecast, OfSecondsScalesEachKernelAsItWasMeasured) {
   const Compiled compiled = compile(
       "test.ein", einrel::graph_of("dims i=64 j=64 k=64\ninput X[i,j], Y[j,k]\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n"));
   const PlannedTasks tasks = whole_tasks(compiled);
-  const auto seconds_on = [&](const Machine& machine) {
-    SecondsForecast forecast(tasks, machine, 1);
+  const auto seconds_on = [&](const Machine& machine, std::size_t threads = 1) {
+    SecondsForecast forecast(tasks, machine, threads);
     kernel_calls(compiled.graph, tasks, {},
                  [&](std::size_t task, const KernelCall& call) { forecast.add(task, call); });
-    return forecast.seconds();
+    return forecast.seconds(false);
   };
   Machine machine;
   const double once = seconds_on(machine);
@@ -86,6 +94,10 @@ TEST(Forecast, OfSecondsScalesEachKernelAsItWasMeasured) {
   EXPECT_GT(call.seconds, 0);
   machine.kernel_times[call.kernel] = 3;
   EXPECT_DOUBLE_EQ(seconds_on(machine) - once, 2 * call.seconds);
+  constexpr std::size_t threads = 8;
+  const double slow = seconds_on(machine, threads);
+  machine.kernel_times.clear();
+  EXPECT_DOUBLE_EQ(slow - seconds_on(machine, threads), 2 * seconds_on_threads(call.seconds, threads));
 }
 
 }  // namespace

@@ -107,9 +107,10 @@ std::map<std::string, Number> assignments(const std::string& text) {
   return found;
 }
 
-std::smatch matched(const std::string& text, const std::string& pattern, const std::string& usage) {
+/// Patterns are made once: to compile one takes a thousand times as long as to match a directive.
+std::smatch matched(const std::string& text, const std::regex& pattern, const std::string& usage) {
   std::smatch match;
-  if (!std::regex_match(text, match, std::regex(pattern))) {
+  if (!std::regex_match(text, match, pattern)) {
     throw DocumentError(fmt::format("'{}' is not of the form {}", text, usage));
   }
   return match;
@@ -129,12 +130,14 @@ void read_expect(Document& document, const std::string& text) {
     document.types.push_back({match[1], *dtype, shape});
     return;
   }
-  match = matched(text, R"((\S+)\s*=\s*([^~]+?)\s*(?:~\s*(\S+))?)", "expect Z = LITERAL ~ TOLERANCE");
+  static const std::regex value(R"((\S+)\s*=\s*([^~]+?)\s*(?:~\s*(\S+))?)");
+  match = matched(text, value, "expect Z = LITERAL ~ TOLERANCE");
   document.values.push_back({match[1], parse_literal(match[2]), optional_number(match[3])});
 }
 
 void read_error(Document& document, const std::string& text) {
-  const std::smatch match = matched(text, R"((?:(\d+):(\d+)|-)\s+(.+))", "error LINE:COLUMN WORDS or error - WORDS");
+  static const std::regex form(R"((?:(\d+):(\d+)|-)\s+(.+))");
+  const std::smatch match = matched(text, form, "error LINE:COLUMN WORDS or error - WORDS");
   ExpectedError error{std::nullopt, match[3], ""};
   if (match[1].matched) error.where = LineColumn{std::stoul(match[1]), std::stoul(match[2])};
   document.errors.push_back(std::move(error));
@@ -142,7 +145,8 @@ void read_error(Document& document, const std::string& text) {
 
 void read_directive(Document& document, const std::string& word, const std::string& rest) {
   if (word == "in") {
-    const std::smatch match = matched(rest, R"((\S+)\s*=\s*(.+))", "in X = LITERAL");
+    static const std::regex form(R"((\S+)\s*=\s*(.+))");
+    const std::smatch match = matched(rest, form, "in X = LITERAL");
     document.inputs[match[1]] = parse_literal(match[2]);
   } else if (word == "random") {
     document.seed = std::stoull(rest);
@@ -153,12 +157,14 @@ void read_directive(Document& document, const std::string& word, const std::stri
   } else if (word == "dim") {
     document.dims.merge(assignments<std::int64_t>(rest));
   } else if (word == "also") {
-    const std::smatch match = matched(rest, R"(dim\s+(.+))", "also dim b=1");
+    static const std::regex form(R"(dim\s+(.+))");
+    const std::smatch match = matched(rest, form, "also dim b=1");
     document.other_dims.push_back(assignments<std::int64_t>(match[1]));
   } else if (word == "expect") {
     read_expect(document, rest);
   } else if (word == "same") {
-    const std::smatch match = matched(rest, R"((\S+)\s+(\S+)\s*(?:~\s*(\S+))?)", "same Z Z2 ~ TOLERANCE");
+    static const std::regex form(R"((\S+)\s+(\S+)\s*(?:~\s*(\S+))?)");
+    const std::smatch match = matched(rest, form, "same Z Z2 ~ TOLERANCE");
     document.sames.push_back({match[1], match[2], optional_number(match[3])});
   } else if (word == "outputs") {
     std::istringstream names(rest);

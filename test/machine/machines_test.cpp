@@ -125,8 +125,14 @@ TEST(Machines, MaySayHowLongKernelsTake) {
   EXPECT_EQ(sets.sets.front().kernel_times, (std::map<std::string, double>{{"packed", 1.5}, {"blocks", 0.8}}));
   EXPECT_EQ(parse_machine(to_json(sets), "m.json"), sets);
   EXPECT_TRUE(parse_machine(right, "m.json").sets.front().kernel_times.empty());
-  EXPECT_EQ(complaint(timed(R"({"packed": 0})")),
-            "m.json is not a machine: 'packed' of field 'kernel_times' is 0; it should be a number above 0");
+  EXPECT_EQ(
+      complaint(timed(R"({"packed": 0})")),
+      "m.json is not a machine: 'packed' of field 'kernel_times' is 0; it should be a number from 1e-06 to 1e+06");
+  EXPECT_EQ(complaint(timed(R"({"packed": 1e308})")),
+            "m.json is not a machine: 'packed' of field 'kernel_times' is 1e+308; it should be a number from 1e-06 to "
+            "1e+06");
+  EXPECT_EQ(complaint(timed(R"({"packed": 1e308, "packed": 2})")),
+            "m.json is not a machine: field 'packed' stands there twice");
   EXPECT_EQ(complaint(timed("[1]")),
             "m.json is not a machine: field 'kernel_times' is array; it should be an object: names of kernels, and how "
             "many times as long they take as modelled");

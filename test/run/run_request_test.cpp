@@ -20,12 +20,12 @@ Job job_of(int ranks) {
 
 TEST(RunRequest, AsksForAPlanWhereAnythingOfOneIsSaid) {
   EXPECT_FALSE(asks_for_plan({}, {}));
-  EXPECT_FALSE(asks_for_plan({.batch = "b", .threads = 7}, {}));
+  EXPECT_FALSE(asks_for_plan({.threads = 7}, {}));
   EXPECT_TRUE(asks_for_plan({}, job_of(1)));
-  const std::vector<RunRequest> asking = {{.planner = "single"},      {.sites = 1},
-                                          {.cost = CostKind::floats}, {.machine = "laptop"},
-                                          {.memory = MemoryLimit{}},  {.given = PlanFile{"p.json"}},
-                                          {.spill = "/tmp"},          {.compared = {"sqrt"}}};
+  const std::vector<RunRequest> asking = {
+      {.planner = "single"},     {.sites = 1},   {.cost = CostKind::floats},    {.machine = "laptop"},
+      {.memory = MemoryLimit{}}, {.batch = "b"}, {.given = PlanFile{"p.json"}}, {.spill = "/tmp"},
+      {.compared = {"sqrt"}}};
   for (const RunRequest& request : asking) EXPECT_TRUE(asks_for_plan(request, {}));
 }
 

@@ -48,13 +48,14 @@ void PreparedTasks::find_kernel(std::size_t t) {
 
 void PreparedTasks::rebind(const ScalarBindings& scalars) {
   const std::size_t changes = kernels_->rebind(scalars);
-  if (std::exchange(changes_, changes) == changes) return;
+  if (changes == changes_) return;
   std::set<std::string> names;
   for (const auto& [name, value] : scalars) names.insert(name);
   for (std::size_t t = 0; t < graph_.tasks.size(); ++t) {
     const auto* const call = std::get_if<CallKernel>(&graph_.tasks[t].op);
     if (called_[t] != nullptr && reads_scalar(graph_.kernels[call->kernel], names)) find_kernel(t);
   }
+  changes_ = changes;  // now, or kernels that are gone would be called once one of them could not be made
 }
 
 bool PreparedTasks::is_for(const TaskBindings& bindings) const {

@@ -19,7 +19,6 @@ class ChunkKernels {
  public:
   ChunkKernels(const TaskGraph& graph, ScalarBindings scalars)
       : graph_(graph), scalars_(std::move(scalars)), alike_(graph.kernels.size(), nullptr) {}
-  const ScalarBindings& scalars() const { return scalars_; }
   /// Values for the scalars from now on: kernels that read none that changes stay. While nobody calls one. Returns how
   /// often that was to other values.
   std::size_t rebind(const ScalarBindings& scalars);

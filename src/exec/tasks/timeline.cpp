@@ -37,13 +37,14 @@ double rough_seconds(const TaskGraph& graph, const Task& task, std::size_t threa
   return std::holds_alternative<CallKernel>(task.op) ? seconds_on_threads(seconds, threads) : seconds;
 }
 
-}  // namespace
-
+/// Good enough to choose how tasks run in one process.
 std::vector<double> rough_seconds(const TaskGraph& graph, std::size_t threads) {
   std::vector<double> seconds;
   for (const Task& task : graph.tasks) seconds.push_back(rough_seconds(graph, task, threads));
   return seconds;
 }
+
+}  // namespace
 
 double seconds_in_order(const std::vector<double>& seconds) {
   return std::accumulate(seconds.begin(), seconds.end(), 0.0);

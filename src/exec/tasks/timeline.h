@@ -10,10 +10,6 @@ namespace einrel {
 
 // When tasks are done that take so long each, by the order in which executors run them. It takes no part in any result.
 
-/// What each task of a graph takes on so many threads, by its operations and bytes alone, of nominal_processor: good
-/// enough to choose how tasks run in one process.
-std::vector<double> rough_seconds(const TaskGraph& graph, std::size_t threads);
-
 /// One task after the other.
 double seconds_in_order(const std::vector<double>& seconds);
 
@@ -22,7 +18,7 @@ double seconds_in_order(const std::vector<double>& seconds);
 double seconds_side_by_side(const TaskGraph& graph, const std::vector<double>& seconds, std::size_t threads);
 
 /// Whether these tasks of one process are sooner done one after the other, each on all threads, than side by side, by
-/// their rough seconds: with one thread, say, or one site.
+/// what each takes by its operations and bytes alone, of nominal_processor: with one thread, say, or one site.
 bool is_sooner_in_order(const TaskGraph& graph, std::size_t threads);
 
 /// On sites with a memory of their own, one task after the other on each; what comes from another site is on its way
