@@ -6,6 +6,7 @@ import contextlib
 import functools
 import inspect
 import threading
+import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -19,7 +20,7 @@ from ._formula import apply
 from ._lines import line_of_user
 from ._native import ExplainOptions, Node, Traced
 from ._numbers import Course, is_number
-from ._trees import constant, flatten, unflatten
+from ._trees import constant, flatten, has_attributes, unflatten
 
 _transformation: Final = threading.local()
 
@@ -230,10 +231,10 @@ def jit(
     """A function that is traced once for arguments of some types and shapes, and then runs as one program.
 
     Arguments and results are arrays and numbers, in nested lists, tuples, dicts and objects if need be; of a method,
-    the attributes of its object are arguments. Strings, bools, None and whatever else has a hash and no elements are
-    part of the program, and so is an argument that `static_argnums` or `static_argnames` name: for another one of these
-    it is traced again. Other options are those of `compute`. In a function that is traced or differentiated, it is a
-    part of that.
+    and of an object that is called, the attributes of the object are arguments. Strings, bools, None and whatever else
+    has a hash and no elements are part of the program, and so is an argument that `static_argnums` or `static_argnames`
+    name: for another one of these it is traced again. Other options are those of `compute`. In a function that is
+    traced or differentiated, it is a part of that.
 
     >>> import numpy as np
     >>> @jit
@@ -244,4 +245,18 @@ def jit(
     """
     if function is None:
         return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, **options)
-    return Jitted(function, static_argnums, static_argnames, options)
+    of_object = _method_of(function)
+    if of_object is None:
+        return Jitted(function, static_argnums, static_argnames, options)
+    method, instance = of_object
+    if static_argnums is not None:
+        places = [static_argnums] if isinstance(static_argnums, (int, np.integer)) else static_argnums
+        static_argnums = [place + 1 if place >= 0 else place for place in places]  # the object comes first
+    return _Method(Jitted(method, static_argnums, static_argnames, options), instance)
+
+
+def _method_of(function: Callable[..., Any]) -> tuple[Callable[..., Any], Any] | None:
+    """A function of an object, and the object, of whose attributes results are made."""
+    if isinstance(function, types.MethodType) and callable(function.__func__):
+        return function.__func__, function.__self__
+    return (type(function).__call__, function) if has_attributes(function) else None

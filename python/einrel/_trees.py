@@ -28,7 +28,7 @@ def _has_elements(value: Any) -> bool:
 
 def _is_constant(value: Any) -> bool:
     """Whether it is a part of a program that is traced, not one of its arguments."""
-    if isinstance(value, _CONSTANTS) or (callable(value) and not _has_attributes(value)):
+    if isinstance(value, _CONSTANTS) or (callable(value) and not has_attributes(value)):
         return True
     return isinstance(value, int) and not is_whole(value)
 
@@ -40,7 +40,7 @@ def _slots(kind: type) -> list[str]:
     return [name for name in names if name not in ("__dict__", "__weakref__")]
 
 
-def _has_attributes(value: Any) -> bool:
+def has_attributes(value: Any) -> bool:
     """Whether it is an object of a class of the user's, which is what its attributes are."""
     kind = type(value)
     is_plain = getattr(kind, "__new__", None) is object.__new__ and (hasattr(value, "__dict__") or bool(_slots(kind)))
@@ -84,7 +84,7 @@ class _Flattening:
         if _has_elements(value):
             self.leaves.append(self._leaf(value))
             return ("number" if is_number(value) else "array", None)
-        return self._of_attributes(value) if _has_attributes(value) else constant(value)
+        return self._of_attributes(value) if has_attributes(value) else constant(value)
 
     def _of_items(self, value: Any, is_attribute: bool) -> Any:
         if isinstance(value, dict):
