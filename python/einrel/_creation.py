@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 from os import PathLike, fspath
 from typing import Any
@@ -18,7 +17,7 @@ from ._array import from_dlpack as elements_by_dlpack
 from ._dtypes import NAMES, DType, computed_as, dtype_of, float64, int64, is_floating
 from ._formula import Definition, Formula, apply, cast, element, kept, label, where
 from ._native import Node, Type
-from ._numbers import constant
+from ._numbers import constant, whole
 from ._shapes import Shape, broadcast_to, moveaxis, reshape, shape_of
 
 # The types that arrays get where none is given, as in NumPy.
@@ -184,7 +183,7 @@ def linspace(
     [0.0, 0.5, 1.0]
     """
     _on_cpu(device)
-    num = operator.index(constant("num", num))
+    num = whole("num", num)
     if num < 0:
         raise ValueError(f"num={num}: numbers are none or more")
     parts = num - 1 if endpoint else num
@@ -260,8 +259,8 @@ def eye(
     [[1.0, 0.0], [0.0, 1.0]]
     """
     _on_cpu(device)
-    rows, columns = (operator.index(n) for n in (n_rows, n_rows if n_cols is None else n_cols))
-    return Array(apply(_diagonal_ones(rows, columns, constant("k", k), NAMES[_dtype(dtype, DEFAULT_REAL)])))
+    rows, columns = (shape_of(n)[0] for n in (n_rows, n_rows if n_cols is None else n_cols))
+    return Array(apply(_diagonal_ones(rows, columns, whole("k", k), NAMES[_dtype(dtype, DEFAULT_REAL)])))
 
 
 @kept
@@ -289,7 +288,7 @@ def tril(x: Operand, /, k: int = 0) -> Array:
     [[1, 0], [3, 4]]
     """
     node = _matrices("tril", x)
-    return Array(apply(_triangle(False, constant("k", k), node.type), node))
+    return Array(apply(_triangle(False, whole("k", k), node.type), node))
 
 
 def triu(x: Operand, /, k: int = 0) -> Array:
@@ -299,7 +298,7 @@ def triu(x: Operand, /, k: int = 0) -> Array:
     [[1, 2], [0, 4]]
     """
     node = _matrices("triu", x)
-    return Array(apply(_triangle(True, constant("k", k), node.type), node))
+    return Array(apply(_triangle(True, whole("k", k), node.type), node))
 
 
 def identity(n: int, dtype: npt.DTypeLike | None = None) -> Array:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Final
+
 import numpy.typing as npt
 
 import einrel as er
@@ -23,24 +26,53 @@ __all__ = [
 ]
 
 
+# How two neighbours become one, and what stands before the first.
+_JOINED: Final[dict[str, Callable[[Formula, Formula], Formula]]] = {
+    "sum": lambda x, y: x + y,
+    "prod": lambda x, y: x * y,
+    "max": lambda x, y: call("maximum", x, y),
+    "min": lambda x, y: call("minimum", x, y),
+}
+
+
 @kept
 def _with_earlier(function: str, axis: int, distance: int, type: Type) -> Definition:
     """Each element together with the one so far before it, where there is one."""
     rank = len(type.shape)
     own = element(0, [label(d) for d in range(rank)])
     indices = [label(d) - distance if d == axis else label(d) for d in range(rank)]
-    earlier = call("pad", element(0, indices), 0)
-    both: Formula = own + earlier if function == "sum" else where(label(axis) < distance, own, own * earlier)
-    return Definition.statement([type], both, list(type.shape), rank)
+    both = _JOINED[function](own, call("pad", element(0, indices), 0))
+    value = both if function == "sum" else where(label(axis) < distance, own, both)
+    return Definition.statement([type], value, list(type.shape), rank)
 
 
 def running(function: str, x: Array, axis: int) -> Array:
-    """Sums or products up to each position, in as many steps as the extent has bits: each doubles how far one looks."""
+    """Sums, for example, up to each position, in as many steps as the extent has bits: each looks twice as far."""
     node, distance = x._node, 1
     while distance < x.shape[axis]:
         node = apply(_with_earlier(function, axis, distance, node.type), node)
         distance *= 2
     return Array(node)
+
+
+def cumulative_max(x: Operand, axis: int = 0) -> Array:
+    """The largest element up to each one, as `numpy.maximum.accumulate` has it.
+
+    >>> cumulative_max([1, 3, 2]).tolist()
+    [1, 3, 3]
+    """
+    own = Array(node_of(x))
+    return running("max", own, *axes_of(axis, own.ndim))
+
+
+def cumulative_min(x: Operand, axis: int = 0) -> Array:
+    """The smallest element up to each one, as `numpy.minimum.accumulate` has it.
+
+    >>> cumulative_min([2, 3, 1]).tolist()
+    [2, 2, 1]
+    """
+    own = Array(node_of(x))
+    return running("min", own, *axes_of(axis, own.ndim))
 
 
 def _cumulative(

@@ -22,7 +22,9 @@ class PositionOutside(RunError, IndexError):
 for _error in (SingularMatrix, PositionOutside):
     _error.__module__ = "einrel"
 
-_SINGULAR = re.compile(r"the matrix(?: at (?P<at>.*?))? in \S+ is singular: (?P<rest>.*)", re.DOTALL)
+_SINGULAR = re.compile(
+    r"the matrix(?: at (?P<at>.*?))? in (?P<part>a chunk of )?\S+ is singular: (?P<rest>.*)", re.DOTALL
+)
 _OUTSIDE = re.compile(
     r"\S+?(?P<at>\[[-0-9, ]*\]) is (?P<position>-?[0-9]+), but indexes a dimension of \S+ of extent (?P<extent>[0-9]+):"
 )
@@ -33,10 +35,13 @@ def _as_numpys(error: ProgramError | RunError) -> Exception:
     text = str(error)
     if type(error) is ProgramError and (singular := _SINGULAR.fullmatch(text)):
         indices = re.findall(r"=([0-9]+)", singular["at"] or "")
-        at = f" at [{', '.join(indices)}]" if indices else ""
-        return SingularMatrix(f"the matrix{at} is singular: {singular['rest']}")
+        one = f"the matrix at [{', '.join(indices)}]" if indices else "the matrix"
+        if singular["part"] and indices:  # of a part, whose place is not told
+            one = "one of the matrices"
+        return SingularMatrix(f"{one} is singular: {singular['rest']}")
     if type(error) is RunError and (outside := _OUTSIDE.match(text)):
-        at, position, extent = outside["at"], outside["position"], int(outside["extent"])
+        at, position, extent = outside["at"], int(outside["position"]), int(outside["extent"])
+        position -= extent if position < 0 else 0  # as it was before it was counted from the end
         where = "a position" if at == "[]" else f"the position at {at}"
         return PositionOutside(
             f"{where} is {position}, in a dimension of extent {extent}: positions are from {-extent} up to {extent - 1}"

@@ -250,6 +250,8 @@ class Definition:
     @staticmethod
     def statement(operands: Sequence[Type], value: Formula, extents: Sequence[int], rank: int) -> Definition:
         """Result[first labels] = value."""
+        if max(extents, default=0) >= 2**63:
+            raise ValueError(f"a dimension of extent {max(extents)}: extents have 64 bits")
         return Definition(operands, Statement(value, tuple(extents), rank))
 
     @staticmethod

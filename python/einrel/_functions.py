@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import math
-import operator
 from typing import Any, Final, NoReturn
 
 import numpy as np
@@ -27,7 +26,7 @@ from ._elementwise import (
 from ._formula import Definition, Formula, apply, broadcast_element, call, cast, element, kept, label
 from ._formula import where as where_
 from ._native import Node, Type
-from ._numbers import TracedNumber, check_exponent, constant, is_number
+from ._numbers import TracedNumber, check_exponent, is_number, whole
 from ._reductions import refuse_out
 
 _ROUNDING: Final = {
@@ -84,7 +83,7 @@ def round(x: Operand, /, decimals: int = 0, out: None = None) -> Array:
     [1.2, 12.4]
     """
     refuse_out(out)
-    digits = operator.index(constant("decimals", decimals))
+    digits = whole("decimals", decimals)
     own = Array(node_of(x))
     if digits == 0:
         return _rounded("round", own)
@@ -93,8 +92,8 @@ def round(x: Operand, /, decimals: int = 0, out: None = None) -> Array:
             return own
         raise NotImplementedError(f"einrel.round of integers to decimals={digits}; NumPy's takes our arrays")
     scale = 10.0 ** builtins.abs(digits)
-    whole = _rounded("round", own * scale if digits > 0 else own / scale)
-    return whole / scale if digits > 0 else whole * scale
+    rounded = _rounded("round", own * scale if digits > 0 else own / scale)
+    return rounded / scale if digits > 0 else rounded * scale
 
 
 def isfinite(x: Operand, /) -> Array:

@@ -318,6 +318,8 @@ def take(x: Operand, indices: Operand, /, axis: int | None = None, out: None = N
         array, axis = reshape(array, (-1,)), 0
     (d,) = axes_of(axis, array.ndim)
     positions = Array(node_of(indices))
+    if array.shape[d] == 0 and positions.size:
+        raise IndexError("positions in a dimension of extent 0: it has none")
     if mode == "wrap":
         positions = er.remainder(positions, array.shape[d])
     elif mode == "clip":

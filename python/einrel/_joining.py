@@ -14,6 +14,7 @@ from ._dtypes import NAMES, DType, cast_allowed, computed_as, promoted
 from ._elementwise import cast_definition
 from ._formula import Definition, Formula, apply, call, cast, element, kept, label, where
 from ._native import Node, Type
+from ._numbers import whole
 from ._reductions import axes_of, refuse_out
 from ._shapes import Shape, atleast_1d, atleast_2d, atleast_3d, broadcast_to, moveaxis, reshape, shape_of
 
@@ -197,6 +198,7 @@ def diff(
     [3, 5, 7]
     """
     array = Array(node_of(x))
+    n = whole("n", n)
     if n < 0:
         raise ValueError(f"differences of order {n}: give 0 or more")
     if n == 0:
@@ -206,7 +208,7 @@ def diff(
     parts = [edges[0], array, edges[1]]
     array = concat([part for part in parts if part is not None], axis=d)
     before = (slice(None),) * d
-    for _ in range(n):
+    for _ in range(min(n, array.shape[d])):
         later, earlier = array[(*before, slice(1, None))], array[(*before, slice(None, -1))]
         array = later != earlier if array.dtype == np.bool_ else later - earlier
     return array

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import weakref
 from typing import Any, Final
 
@@ -21,9 +22,10 @@ _exported: Final[dict[int, tuple[int, int]]] = {}  # addresses of those that oth
 _NOTHING: Final = np.zeros(())
 
 
-def _forget(key: int) -> None:
-    _notes.pop(key, None)
-    _exported.pop(key, None)
+def _forget(notes: dict[int, Note], exported: dict[int, tuple[int, int]], key: int, gone: weakref.ref[NDArray]) -> None:
+    """Given both dicts: at the end of Python, names of modules are gone before the last arrays."""
+    notes.pop(key, None)
+    exported.pop(key, None)
 
 
 def left_graph(elements: NDArray, made_of: list[Node], how: str) -> NDArray:
@@ -31,7 +33,7 @@ def left_graph(elements: NDArray, made_of: list[Node], how: str) -> NDArray:
     if is_floating(elements.dtype):
         key, where = id(elements), f"{how} in {line_of_user()}"
         made = Node.made_of(Node.leaf(_NOTHING), None, made_of, where)  # keeps these as long as histories are kept
-        _notes[key] = (weakref.ref(elements, lambda _: _forget(key)), made, where)
+        _notes[key] = (weakref.ref(elements, functools.partial(_forget, _notes, _exported, key)), made, where)
     return elements
 
 

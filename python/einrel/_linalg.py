@@ -18,7 +18,7 @@ from ._elementwise import BINARY, UNARY, together
 from ._formula import Definition, apply, call, cast, element, kept, label
 from ._functions import astype, conj, where
 from ._native import Node, Type
-from ._numbers import constant
+from ._numbers import whole
 from ._reductions import Axis, axes_of
 from ._reductions import max as max_
 from ._reductions import min as min_
@@ -131,7 +131,7 @@ def matrix_diagonal(x: Operand, /, *, offset: int = 0) -> Array:
     [1, 4]
     """
     node = _matrices("diagonal", x)
-    return Array(apply(_diagonal(constant("offset", offset), node.type), node))
+    return Array(apply(_diagonal(whole("offset", offset), node.type), node))
 
 
 def matrix_trace(x: Operand, /, *, offset: int = 0, dtype: npt.DTypeLike | None = None) -> Array:

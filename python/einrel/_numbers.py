@@ -49,6 +49,19 @@ def constant(name: str, value: Any) -> Any:
     return value
 
 
+def whole(name: str, value: Any) -> int:
+    """A whole number that becomes a part of the program.
+
+    >>> whole("k", np.array(2))
+    2
+    """
+    number = constant(name, value)
+    try:
+        return operator.index(number)
+    except TypeError:
+        raise TypeError(f"{name}={value!r} is no whole number") from None
+
+
 def check_exponent(exponent: int, dtype: DType) -> None:
     """Raises where integers would be taken to a negative power."""
     if exponent < 0:

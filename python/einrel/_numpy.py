@@ -10,6 +10,7 @@ import numpy as np
 
 import einrel as er
 
+from . import _cumulative
 from ._array import Array, node_of
 from ._dtypes import NAMES, is_floating
 from ._functions import Unsupported
@@ -30,7 +31,12 @@ _REDUCTIONS: Final[dict[str, str]] = {
     "logical_or": "any",
     "logaddexp": "logsumexp",
 }
-_RUNNING: Final[dict[str, str]] = {"add": "cumsum", "multiply": "cumprod"}
+_RUNNING: Final[dict[str, Callable[..., Any]]] = {
+    "add": _cumulative.cumsum,
+    "multiply": _cumulative.cumprod,
+    "maximum": _cumulative.cumulative_max,
+    "minimum": _cumulative.cumulative_min,
+}
 # Options of NumPy's functions that change nothing where they have these values.
 _DEFAULTS: Final[dict[str, Any]] = {"where": True, "out": None, "dtype": None, "order": "K", "subok": True}
 
@@ -150,8 +156,11 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
     name = ufunc.__name__
     if method == "at":
         _refuse_to_change(f"{name}.at", inputs[0])
-    names = {"reduce": _REDUCTIONS, "accumulate": _RUNNING}.get(method, {name: name})
-    called = _named(names[name]) if name in names and method != "reduceat" else None
+    for out in options.get("out", ()):
+        _refuse_to_change(name, out)
+    called = _RUNNING.get(name) if method == "accumulate" else None
+    if method in ("__call__", "outer", "reduce"):
+        called = _named(_REDUCTIONS.get(name, "") if method == "reduce" else name)
     try:
         if called is not None and method in ("reduce", "accumulate"):
             return _reduced(called, inputs, options)

@@ -14,13 +14,16 @@ from ._array import Array, Operand, node_of
 from ._formula import Definition, apply, call, element, kept, label
 from ._joining import concat
 from ._native import Type
-from ._reductions import axes_of
+from ._numbers import whole
+from ._reductions import axes_of, refuse_out
 from ._shapes import broadcast_to, moveaxis, reshape
 
 __all__ = [
     "array_split",
+    "compress",
     "delete",
     "dsplit",
+    "extract",
     "hsplit",
     "insert",
     "pad",
@@ -46,7 +49,7 @@ def array_split(x: Operand, indices_or_sections: int | Sequence[int], axis: int 
     (d,) = axes_of(axis, array.ndim)
     if not isinstance(indices_or_sections, (int, np.integer)):
         return _slices(array, [operator.index(border) for border in indices_or_sections], d)
-    sections = int(indices_or_sections)
+    sections = whole("indices_or_sections", indices_or_sections)
     if sections <= 0:
         raise ValueError(f"{sections} parts: there is one or more")
     each, longer = divmod(array.shape[d], sections)
@@ -61,7 +64,7 @@ def split(x: Operand, indices_or_sections: int | Sequence[int], axis: int = 0) -
     """
     array = Array(node_of(x))
     (d,) = axes_of(axis, array.ndim)
-    if isinstance(indices_or_sections, (int, np.integer)) and array.shape[d] % indices_or_sections:
+    if isinstance(indices_or_sections, (int, np.integer)) and array.shape[d] % max(int(indices_or_sections), 1):
         raise ValueError(
             f"extent {array.shape[d]} in {indices_or_sections} equal parts: einrel.array_split makes parts that differ"
         )
@@ -219,3 +222,24 @@ def insert(x: Operand, obj: Places, values: Operand, axis: int | None = None) ->
     new = broadcast_to(new, (*array.shape[:d], count, *array.shape[d + 1 :]))
     positions = np.insert(np.arange(extent), places, np.arange(extent, extent + count))
     return er.take(concat([array, new], axis=d), positions, axis=d)
+
+
+def compress(condition: Places, x: Operand, axis: int | None = None, out: None = None) -> Array:
+    """What stands at the places of a dimension at which the condition holds; without one, of all elements in one.
+
+    >>> compress([True, False, True], [1, 2, 3]).tolist()
+    [1, 3]
+    """
+    refuse_out(out)
+    array, d = _along(x, axis)
+    (positions,) = np.nonzero(_places("compress", condition))
+    return er.take(array, positions, axis=d)
+
+
+def extract(condition: Places, x: Operand) -> Array:
+    """The elements at which the condition holds, in row-major order.
+
+    >>> extract([[True, False], [False, True]], [[1, 2], [3, 4]]).tolist()
+    [1, 4]
+    """
+    return compress(np.ravel(_places("extract", condition)), x)

@@ -12,6 +12,7 @@ import einrel as er
 
 from ._array import Array, Operand, node_of
 from ._linalg import _product, inv, matmul, matrix_diagonal, matrix_norm, tensordot, vector_norm
+from ._numbers import whole
 from ._reductions import Axis, axes_of, refuse_out
 from ._shapes import moveaxis, permute_dims, reshape
 
@@ -140,7 +141,7 @@ def diagflat(x: Operand, k: int = 0) -> Array:
     >>> diagflat([[1, 2]]).tolist()
     [[1, 0], [0, 2]]
     """
-    own = er.ravel(x)
+    own, k = er.ravel(x), whole("k", k)
     before, after = max(-k, 0), max(k, 0)
     rows = er.pad(own, (before, after)) if k else own
     columns = er.pad(own, (after, before)) if k else own

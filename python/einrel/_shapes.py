@@ -27,7 +27,12 @@ def _axis_of(axis: int, rank: int) -> int:
 
 def shape_of(shape: Shape) -> tuple[int, ...]:
     """A shape, given as one or as the extent of a single dimension."""
-    return tuple(map(operator.index, shape)) if isinstance(shape, Sequence) else (operator.index(shape),)
+    if isinstance(shape, (Array, np.ndarray)):
+        shape = shape.tolist()
+    extents = tuple(map(operator.index, shape)) if isinstance(shape, Sequence) else (operator.index(shape),)
+    if max(extents, default=0) >= 2**63:
+        raise ValueError(f"a shape of {shape}: extents have 64 bits")
+    return extents
 
 
 @kept
@@ -365,7 +370,8 @@ def repeat(x: Operand, repeats: int | Sequence[int] | Operand, /, axis: int | No
     if not isinstance(repeats, (int, np.integer)):
         if isinstance(repeats, Array) and repeats._node.is_traced:
             raise NotImplementedError("einrel.repeat by an argument of a traced function: the shape would depend on it")
-        return er.take(array, np.repeat(np.arange(array.shape[d]), np.asarray(repeats)), axis=d)
+        counts: Any = repeats._elements() if isinstance(repeats, Array) else repeats
+        return er.take(array, np.repeat(np.arange(array.shape[d]), counts), axis=d)
     if repeats < 0:
         raise ValueError(f"each element {repeats} times: give 0 or more")
     before, after = array.shape[: d + 1], array.shape[d + 1 :]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ import einrel as er
 from ._array import Array, Operand, node_of
 from ._dtypes import float64, is_complex, is_floating
 from ._joining import concat
-from ._numbers import constant
+from ._numbers import whole
 from ._reductions import Axis, Where, axes_of, refuse_out
 from ._shapes import broadcast_to, reshape
 
@@ -101,7 +100,7 @@ def cov(
     rows = [er.atleast_2d(part) if rowvar or part.ndim < 2 else part.mT for part in parts]
     samples = concat(rows) if len(rows) > 1 else rows[0]
     samples = er.astype(samples, er.result_type(samples, float64) if dtype is None else dtype, copy=False)
-    less = (0 if bias else 1) if ddof is None else operator.index(constant("ddof", ddof))
+    less = (0 if bias else 1) if ddof is None else whole("ddof", ddof)
     distance = samples - er.mean(samples, 1, keepdims=True)
     table = er.matmul(distance, distance.mT) / float(max(samples.shape[1] - less, 0))
     return table.squeeze()

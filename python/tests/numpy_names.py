@@ -39,6 +39,7 @@ def arrays() -> dict[str, NDArray]:
 
 # Calls that are smooth at these arrays, in all of them that are of floats: gradients are compared, too.
 SMOOTH: Final = """
+xp.compress([True, False, True], a, axis=0) * 2 ; xp.compress([0, 1, 1], v) * 2 ; xp.extract(m, a) * 2
 xp.concatenate([a, a * a], 1) ; xp.concatenate((a, s), axis=1) ; xp.concatenate([a, a], None) ; xp.vstack([a, w])
 xp.vstack([v, v * v]) ; xp.hstack([v, p]) ; xp.hstack([a, s]) ; xp.dstack([a, a * a]) ; xp.column_stack([v, p])
 xp.column_stack([w, b]) ; xp.stack([a, a * a], 1) ; xp.append(v, p) ; xp.append(a, s, 1) ; xp.block([[a, s], [s, a]])
@@ -173,7 +174,16 @@ xp.rot90(n, -1) ; xp.atleast_2d(3) ; xp.atleast_3d(n)
 """
 
 # What depends on elements that nobody knows while a function is traced, or is no array.
-NOT_TRACED: Final = ("xp.insert(n, ", "xp.delete(n, ", "item(", "tolist(", " in ", "round(a[", "round(few[")
+NOT_TRACED: Final = (
+    "xp.insert(n, ",
+    "xp.delete(n, ",
+    "xp.extract(",
+    "item(",
+    "tolist(",
+    " in ",
+    "round(a[",
+    "round(few[",
+)
 
 
 def calls(table: str) -> list[str]:

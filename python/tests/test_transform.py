@@ -109,7 +109,7 @@ LEAVING: dict[str, Callable[[er.Array], Any]] = {
     "det": lambda w: np.linalg.det(er.outer(w, w) + er.eye(3)),
     "median": lambda w: np.median(w),
     "eigh": lambda w: np.linalg.eigh(er.outer(w, w)).eigenvalues,
-    "accumulate": lambda w: np.maximum.accumulate(w),
+    "accumulate": lambda w: np.hypot.accumulate(w),
     "out": lambda w: np.multiply(w, w, out=np.zeros(3)),
     "einsum out": lambda w: er.einsum("i,i->i", w, w, out=np.zeros(3)),
     "elements": lambda w: np.asarray(w * 2),
