@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import dataclasses
 import enum
 import types
@@ -21,9 +22,12 @@ def leaf_of(value: Any) -> Any:
     return value if is_number(value) else Array(node_of(value))
 
 
+_GIVE_ELEMENTS: Final = ("__array__", "__array_interface__", "__dlpack__")
+
+
 def _has_elements(value: Any) -> bool:
-    known = (Array, np.ndarray, np.generic, memoryview)
-    return isinstance(value, known) or is_number(value) or hasattr(value, "__array__") or hasattr(value, "__dlpack__")
+    is_known = isinstance(value, (Array, np.ndarray, np.generic, memoryview, array.array)) or is_number(value)
+    return is_known or any(hasattr(value, name) for name in _GIVE_ELEMENTS)
 
 
 def _is_constant(value: Any) -> bool:

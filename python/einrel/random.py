@@ -37,12 +37,14 @@ _FOLDED: Final = 2
 _DIGITS: Final = {HALVES[0]: 11, HALVES[1]: 8}  # binary ones, of halves
 
 
-def key(seed: int) -> Array:
+def key(seed: int | Array) -> Array:
     """The key of a whole number, of which 64 bits count.
 
     >>> key(-1).tolist() == key(2**64 - 1).tolist()
     True
     """
+    if isinstance(seed, Array) and seed.dtype.kind == "i" and seed.shape == ():
+        return astype(Array(seed._node), int64)
     if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
         raise TypeError(f"a key is made of a whole number, not of {seed!r}")
     return Array(node_of(np.uint64(int(seed) % 2**64).astype(np.int64)))

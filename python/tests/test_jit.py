@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import collections
 import dataclasses
 import enum
@@ -185,6 +186,15 @@ def test_what_has_a_hash_and_no_elements_is_part_of_the_program(constants: tuple
         assert traced(np.ones(2), constants[0]).tolist() == [2.0, 2.0]
         assert traced(np.ones(2), constants[1]).tolist() == [0.0, 0.0]
     assert len(calls) == 2
+
+
+def test_whatever_gives_elements_is_an_argument() -> None:
+    function, calls = counted(lambda x: x * 2)
+    traced = er.jit(function)
+    for elements in ([1.0, 2.0], [3.0, 4.0]):
+        for given in (array.array("d", elements), memoryview(np.array(elements)), np.array(elements)):
+            assert traced(given).tolist() == [2 * x for x in elements]
+    assert len(calls) == 1
 
 
 def test_static_arguments_by_position_and_by_name() -> None:

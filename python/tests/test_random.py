@@ -53,6 +53,13 @@ def test_keys_are_words_of_philox(seed: int) -> None:
     assert er.random.fold_in(key, 2**33 + 1).tolist() == bits(2**33 + 1, 2)
 
 
+def test_a_seed_may_be_an_argument() -> None:
+    drawn = er.jit(lambda seed: er.random.normal(er.random.key(seed), 3))
+    for seed in (0, -7, 2**40):
+        np.testing.assert_array_equal(drawn(seed), er.random.normal(er.random.key(seed), 3))
+    np.testing.assert_array_equal(er.random.key(er.asarray(np.int32(5))), er.random.key(5))
+
+
 def test_the_language_has_the_same_numbers() -> None:
     program = er.program("input K[] : i64\nU[i] = f64(uniform_at(K[], i, 0, 0))", dims={"i": 5})
     np.testing.assert_array_equal(program.run(K=np.int64(9)).U, er.random.uniform(er.random.key(9), 5))
