@@ -16,7 +16,7 @@ from ._native import gradient_graph
 from ._reductions import sum as sum_
 from ._shapes import moveaxis, reshape
 from ._transform import Apart, argument_of, chosen, differentiating, grad, own_of, slopes_of
-from ._trees import flatten, places, unflatten
+from ._trees import check_unchanged, flatten, places, unflatten
 from ._vmap import vmap
 
 
@@ -31,7 +31,9 @@ class _Traced:
         self.like = [leaf if isinstance(leaf, Array) else Array(node_of(leaf)) for leaf in given]
         self._made: list[Made] = []
         with recorded(self._made):
-            result = function(*unflatten(self.form, self.arguments))
+            built = unflatten(self.form, self.arguments)
+            result = function(*built)
+            check_unchanged(function, built, self.form, self.arguments)
         self.aux = result[1] if has_aux else None
         self.results: list[Any] = []
         self.result_form = flatten(result[0] if has_aux else result, self.results)

@@ -20,7 +20,7 @@ from ._formula import apply
 from ._lines import line_of_user
 from ._native import ExplainOptions, Node, Traced
 from ._numbers import Course, is_number
-from ._trees import constant, flatten, has_attributes, unflatten
+from ._trees import check_unchanged, constant, flatten, has_attributes, places, unflatten
 
 _transformation: Final = threading.local()
 
@@ -127,21 +127,12 @@ class Jitted:
         result_form = flatten(self._function(*positional, **named), results)
         if not results:
             raise ValueError(f"{self._function} gives no array")
-        self._check_unchanged(form, leaves, (positional, named))
+        rest = iter(leaves)
+        of_places, of_named = form[1]
+        parts = [*zip(positional, of_places[1]), *zip(named.values(), (part for _, part in of_named[1]))]
+        for value, part in parts:
+            check_unchanged(self._function, value, part, [next(rest) for _ in places(part)])
         return [Array(node_of(result)) for result in results], result_form
-
-    def _check_unchanged(self, form: Any, leaves: list[Any], arguments: Any) -> None:
-        """Raises where it has set attributes of an object among its arguments, which is a copy of the caller's."""
-        for one, form_before in zip(arguments[0], form[1][0][1]):
-            if form_before[0] != "object":
-                continue
-            after: list[Any] = []
-            is_same = flatten(one, after, lambda leaf: leaf) == form_before
-            if not is_same or not all(any(leaf is known for known in leaves) for leaf in after):
-                raise TypeError(
-                    f"{self._function} sets attributes of a {type(one).__name__}, which a function that is traced does "
-                    "only once: give what is new as a result, and set it outside"
-                )
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         leaves: list[Any] = []

@@ -17,7 +17,7 @@ from ._formula import Definition, apply, kept, record, recorded
 from ._jit import within_transformation
 from ._native import Node, Type, check, gradient_graph
 from ._numbers import Course, TracedNumber, is_number
-from ._trees import flatten, leaf_of, unflatten
+from ._trees import check_unchanged, flatten, leaf_of, unflatten
 
 
 @kept
@@ -231,6 +231,10 @@ def value_and_grad(
                 apart += traced
                 given[position] = unflatten(form, list(traced))
             result = function(*given, **named)
+            first = 0
+            for position, (form, count) in zip(positions, forms):
+                check_unchanged(function, given[position], form, apart[first : first + count])
+                first += count
             value = _number_of(function, result[0] if has_aux else result)
             slopes = [Array(node) for node in slopes_of(value._node, [x._node for x in apart])]
         parts = []

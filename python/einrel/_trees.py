@@ -158,6 +158,26 @@ def places(form: Any, before: str = "") -> Iterator[str]:
             yield from places(part, f"{before}.{names[i]}" if names else f"{before}[{i}]")
 
 
+def _has_objects(form: Any) -> bool:
+    kind, parts = form
+    if kind in ("array", "number", "constant"):
+        return False
+    return kind == "object" or any(_has_objects(part[1] if kind == "dict" else part) for part in parts)
+
+
+def check_unchanged(function: Any, value: Any, form: Any, leaves: Sequence[Any]) -> None:
+    """Raises where a function has set attributes of objects in what was built for it, which are copies."""
+    if not _has_objects(form):
+        return
+    after: list[Any] = []
+    is_same = flatten(value, after, lambda leaf: leaf) == form
+    if not is_same or any(leaf is not before for leaf, before in zip(after, leaves)):
+        raise TypeError(
+            f"{function} sets attributes of an object among its arguments, which is a copy of the caller's: give what "
+            "is new as a result, and set it outside"
+        )
+
+
 def mapped(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """The tree with what a function makes of each leaf, and of the leaves at its place in the others.
 

@@ -35,7 +35,7 @@ from ._native import Node, Type, gradient_graph
 from ._reductions import sum as sum_
 from ._shapes import broadcast_to, moveaxis
 from ._transform import Apart, Slopes, slopes_of
-from ._trees import flatten, places, unflatten
+from ._trees import check_unchanged, flatten, places, unflatten
 
 _LETTERS: Final = string.ascii_letters
 
@@ -266,6 +266,7 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
             positional, by_name = unflatten(form, inside)
             results: list[Any] = []
             result_form = flatten(function(*positional, **by_name), results)
+            check_unchanged(function, (positional, by_name), form, inside)
         nodes = [node_of(result) for result in results]
         many_of = _Samples(made, images, nodes, count).of(nodes)
         to = _axes(result_form, out_axes, "out_axes")

@@ -93,10 +93,21 @@ class Counting:
 
 
 def test_a_method_that_changes_its_object_is_refused() -> None:
-    with pytest.raises(TypeError, match="sets attributes of a Counting"):
+    with pytest.raises(TypeError, match="sets attributes of an object"):
         er.jit(Counting())(X)
-    with pytest.raises(TypeError, match=r"forgets.* sets attributes of a Model"):
+    with pytest.raises(TypeError, match=r"forgets.* sets attributes of an object"):
         Model().forgets(X)
+
+
+def test_a_change_of_an_object_is_not_lost_unseen() -> None:
+    def sets(models: Any) -> Any:
+        models[0].w = models[0].w * 2
+        return er.sum(models[0].w)
+
+    calls = [er.jit(sets), er.grad(sets), er.jacobian(sets), lambda models: er.vjp(sets, models), er.vmap(sets)]
+    for call in calls:
+        with pytest.raises(TypeError, match="sets attributes of an object"):
+            call([Scaled(W)])
 
 
 def test_an_object_is_its_own_attributes_not_itself() -> None:
