@@ -12,7 +12,7 @@ import numpy as np
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int64, is_floating, number_as, number_dtype, promoted
 from ._formula import Definition, Formula, apply, broadcast_element, call, cast, element, kept, label, where
-from ._native import Node, Type
+from ._native import Node, ProgramError, Type
 from ._numbers import TracedNumber, is_number, is_whole
 
 # Which operands a function takes, and in which type they are computed.
@@ -68,7 +68,10 @@ class Elementwise:
             value = broadcast_element(operand, type.shape, shape)
             arguments.append(value if type.dtype == computing else cast(computing, value))
         value = self._formula(*arguments) if computing != "bool" else self._of_bools(arguments)
-        return Definition.statement(list(types), value, list(shape), len(shape))
+        try:
+            return Definition.statement(list(types), value, list(shape), len(shape))
+        except ProgramError as error:
+            raise error.__class__(f"{self.__name__}: {error}") from None
 
     def _of_bools(self, arguments: Sequence[Formula]) -> Formula:
         return _OF_BOOLS.get(self.__name__, self._formula)(*arguments)

@@ -30,6 +30,17 @@ _OUTSIDE = re.compile(
 )
 
 
+_OF_A_STATEMENT = re.compile(r"error: (?P<what>.*?)\n +--> <expressions>:.*?(?:\n +help: (?P<instead>.*))?", re.DOTALL)
+
+
+def of_python(error: ProgramError) -> ProgramError:
+    """The error without the statement in the language, which a user of arrays did not write."""
+    said = _OF_A_STATEMENT.fullmatch(str(error))
+    if said is None:
+        return error
+    return type(error)(said["what"] + (f"; {said['instead']}" if said["instead"] else ""))
+
+
 def _as_numpys(error: ProgramError | RunError) -> Exception:
     """The error that says the same to a user of NumPy, without names of tensors, which nobody gave."""
     text = str(error)

@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any, Final, TypeVar
 
 from . import _native
-from ._native import Node, Type
+from ._errors import of_python
+from ._native import Node, ProgramError, Type
 
 Function = TypeVar("Function", bound=Callable[..., object])
 Result = TypeVar("Result")
@@ -245,7 +246,10 @@ class Definition:
     def __init__(self, operands: Sequence[Type], meaning: Meaning) -> None:
         self.operands = tuple(operands)
         self.meaning = meaning
-        self.native = _native_definition(list(operands), meaning)
+        try:
+            self.native = _native_definition(list(operands), meaning)
+        except ProgramError as error:
+            raise of_python(error) from None
 
     @staticmethod
     def statement(operands: Sequence[Type], value: Formula, extents: Sequence[int], rank: int) -> Definition:

@@ -274,8 +274,11 @@ def fmod(x1: Operand, x2: Operand, /) -> Array:
     """
     own, other = (Array(node) for node in together([x1, x2]))
     own, other = (er.astype(x, er.result_type(own, other), copy=False) for x in (own, other))
+    if own.dtype.kind == "i":  # without -x, which the smallest one has not
+        left = er.remainder(own, other)
+        return er.where((left != 0) & ((left < 0) != (own < 0)), left - other, left)
     left = er.remainder(er.where(own < 0, -own, own), er.where(other < 0, -other, other))
-    return er.where(own < 0, -left, left if own.dtype.kind == "i" else er.where(own == 0, own, left))
+    return er.where(own == 0, own, er.where(own < 0, -left, left))
 
 
 def divmod(x1: Operand, x2: Operand, /) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ from ._dtypes import NAMES, is_floating
 from ._functions import Unsupported
 from ._leaving import left_graph
 from ._missing import CHANGE_THE_FIRST
-from ._native import Node
+from ._native import Node, ProgramError
 from ._numbers import is_number
 
 # NumPy's functions that give a bool of Python's, or an array that can be written to.
@@ -167,7 +167,7 @@ def call_ufunc(ufunc: np.ufunc, method: str, inputs: Sequence[Any], options: Map
         if called is not None:
             call = _of_all_pairs if method == "outer" else _elementwise
             return call(called, inputs, _without_defaults(options))
-    except (NotImplementedError, TypeError):  # of these types, or with these options: NumPy's may
+    except (NotImplementedError, TypeError, ProgramError):  # of these types, or with these options: NumPy's may
         pass
     full_name = f"numpy.{name}" + (f".{method}" if method != "__call__" else "")
     return _of_elements(full_name, getattr(ufunc, method), inputs, options)
@@ -188,7 +188,7 @@ def call_function(function: Any, arguments: Sequence[Any], options: Mapping[str,
         if called is not None:
             out = bound.arguments.pop("out", None)
             return _store(called(*bound.args, **bound.kwargs), out)
-    except NotImplementedError:  # of these types: NumPy's may
+    except (NotImplementedError, ProgramError):  # of these types: NumPy's may
         pass
     return _of_elements(f"{function.__module__}.{name}", function, arguments, options)
 

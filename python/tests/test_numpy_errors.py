@@ -158,6 +158,20 @@ def test_formulas_of_einsum_are_text(call: Callable[[], Any]) -> None:
         call()
 
 
+def test_what_has_no_meaning_is_said_without_a_statement_of_the_language() -> None:
+    z = er.asarray(np.array([1j, 2.0]))
+    for call, said in (
+        (lambda: er.floor(z), "floor: there is no floor of complex numbers; take real(x), imag(x) or abs(x) first"),
+        (lambda: z < 1, "less: '<' has no meaning of complex numbers; compare abs(x) or real(x)"),
+        (lambda: er.max(z), "there is no max of complex numbers; take real(x), imag(x) or abs(x) first"),
+    ):
+        with pytest.raises(er.ProgramError) as caught:
+            call()
+        assert str(caught.value) == said
+    with pytest.raises(er.ProgramError, match="<join>:1:1"):
+        er.einsum("i,i->", np.ones(2), np.ones(2), join="none(x)")
+
+
 def test_reductions_of_nothing_are_refused_where_they_are_written() -> None:
     nothing = er.zeros((0, 3))
     for function in (er.max, er.min, er.argmax, er.argmin):

@@ -73,6 +73,12 @@ def test_results_go_to_arrays_of_numpys() -> None:
         er.sum(x, out=total)  # type: ignore[arg-type]
 
 
+def test_what_ours_have_not_of_complex_numbers_is_numpys() -> None:
+    z = np.array([[1 + 2j, 3.0], [-1j, 2.0]])
+    for function in (np.tanh, np.log, np.linalg.inv, np.max):
+        np.testing.assert_allclose(np.asarray(function(er.asarray(z))), function(z))
+
+
 def test_yes_and_no_are_pythons() -> None:
     x = er.asarray(X)
     assert np.allclose(x, X) is True

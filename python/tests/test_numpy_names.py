@@ -71,3 +71,26 @@ def test_a_smooth_call_has_gradients(call: str, rng: np.random.Generator) -> Non
 
     for jitted in (False, True):
         check_derivatives(function, [ARRAYS[name] for name in floats], np.dtype("f8"), rng, jitted)
+
+
+@pytest.mark.parametrize("call", calls(SMOOTH))
+def test_a_call_of_samples_is_that_of_each(call: str) -> None:
+    floats = [name for name in used(call) if ARRAYS[name].dtype == np.float64]
+    others = {name: er.asarray(x) for name, x in ARRAYS.items() if name not in floats}
+    samples = [np.stack([ARRAYS[name] * scale for scale in (1.0, 1.01)]) for name in floats]
+
+    def function(*given: er.Array) -> Any:
+        return result(call, er, {**others, **dict(zip(floats, given))})
+
+    each = [function(*[er.asarray(sample[i]) for sample in samples]) for i in range(2)]
+    np.testing.assert_allclose(np.asarray(er.vmap(function)(*samples)), np.stack(each), 1e-10, 1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["i4", "i8"])
+def test_integers_are_divided_as_numpys(dtype: str, rng: np.random.Generator) -> None:
+    last = np.iinfo(dtype)
+    near = [0, 1, -1, 2, -3, 7, last.max, last.min, last.max - 1, last.min + 1, 2**31 - 1, -(2**31), 2**53 % last.max]
+    drawn = rng.integers(last.min, last.max, 60, dtype)
+    x = np.concatenate([np.array(near, dtype), drawn, (drawn % 199 - 99).astype(dtype)])
+    for name in ("floor_divide", "remainder", "mod", "fmod", "divmod"):
+        check_same(getattr(er, name)(x[:, None], x), getattr(np, name)(x[:, None], x), name)
