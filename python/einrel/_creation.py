@@ -380,7 +380,7 @@ def from_function(
     """An array that nobody holds as a whole: `function(region)` gives the elements of a region, a tuple of slices.
 
     A run by a plan asks for each part where and when it needs it, on the process that does, from any thread, perhaps
-    more than once; other runs ask for all of it at once. f64 unless `dtype` says otherwise. What the function raises
+    more than once; other runs ask once, for what they read. f64 unless `dtype` says otherwise. What the function raises
     ends the run, and is raised where that was asked for. It must not compute by a plan itself.
 
     >>> grid = np.arange(6.0).reshape(2, 3)
