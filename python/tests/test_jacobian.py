@@ -76,7 +76,7 @@ def built(t: Any, n: Any, operations: list[str], transformations: list[str]) -> 
     return made
 
 
-@settings(max_examples=ROUNDS, deadline=None)
+@settings(max_examples=max(ROUNDS // 2, 1), deadline=None)
 @given(
     st.lists(st.sampled_from(sorted(OPERATIONS)), min_size=1, max_size=3),
     st.lists(st.sampled_from(sorted(TRANSFORMATIONS)), min_size=1, max_size=3),
