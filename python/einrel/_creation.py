@@ -38,10 +38,11 @@ def full(
     shape: Shape,
     fill_value: Operand,
     dtype: npt.DTypeLike | None = None,
+    order: str = "C",
     *,
     device: str | None = None,
 ) -> Array:
-    """The same number everywhere.
+    """The same number everywhere. Elements lie in row-major order, whatever `order` asks for, here and below.
 
     >>> full((2, 2), 7).tolist()
     [[7, 7], [7, 7]]
@@ -51,7 +52,7 @@ def full(
     return broadcast_to(asarray(value, dtype=_dtype(dtype, value.dtype)), shape_of(shape))
 
 
-def zeros(shape: Shape, dtype: npt.DTypeLike | None = None, *, device: str | None = None) -> Array:
+def zeros(shape: Shape, dtype: npt.DTypeLike | None = None, order: str = "C", *, device: str | None = None) -> Array:
     """0 everywhere; f64 unless `dtype` says otherwise.
 
     >>> zeros(2).tolist()
@@ -60,7 +61,7 @@ def zeros(shape: Shape, dtype: npt.DTypeLike | None = None, *, device: str | Non
     return full(shape, 0, dtype=_dtype(dtype, DEFAULT_REAL), device=device)
 
 
-def ones(shape: Shape, dtype: npt.DTypeLike | None = None, *, device: str | None = None) -> Array:
+def ones(shape: Shape, dtype: npt.DTypeLike | None = None, order: str = "C", *, device: str | None = None) -> Array:
     """1 everywhere; f64 unless `dtype` says otherwise.
 
     >>> ones(2).tolist()
@@ -69,7 +70,7 @@ def ones(shape: Shape, dtype: npt.DTypeLike | None = None, *, device: str | None
     return full(shape, 1, dtype=_dtype(dtype, DEFAULT_REAL), device=device)
 
 
-def empty(shape: Shape, dtype: npt.DTypeLike | None = None, *, device: str | None = None) -> Array:
+def empty(shape: Shape, dtype: npt.DTypeLike | None = None, order: str = "C", *, device: str | None = None) -> Array:
     """As `zeros`: an array that does not change needs elements.
 
     >>> empty((2, 3)).shape
@@ -83,8 +84,10 @@ def full_like(
     /,
     fill_value: Operand,
     dtype: npt.DTypeLike | None = None,
-    *,
+    order: str = "K",
+    subok: bool = True,
     shape: Shape | None = None,
+    *,
     device: str | None = None,
 ) -> Array:
     """The same number everywhere, in the shape and the type of x.
@@ -97,7 +100,14 @@ def full_like(
 
 
 def zeros_like(
-    x: Operand, /, dtype: npt.DTypeLike | None = None, *, shape: Shape | None = None, device: str | None = None
+    x: Operand,
+    /,
+    dtype: npt.DTypeLike | None = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Shape | None = None,
+    *,
+    device: str | None = None,
 ) -> Array:
     """0 everywhere, in the shape and the type of x.
 
@@ -108,7 +118,14 @@ def zeros_like(
 
 
 def ones_like(
-    x: Operand, /, dtype: npt.DTypeLike | None = None, *, shape: Shape | None = None, device: str | None = None
+    x: Operand,
+    /,
+    dtype: npt.DTypeLike | None = None,
+    order: str = "K",
+    subok: bool = True,
+    shape: Shape | None = None,
+    *,
+    device: str | None = None,
 ) -> Array:
     """1 everywhere, in the shape and the type of x.
 

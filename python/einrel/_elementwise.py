@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
+
+import einrel as er
 
 from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int64, is_floating, number_as, number_dtype, promoted
@@ -36,6 +38,11 @@ def _computing(kind: Kind, name: str, dtypes: Sequence[DType]) -> DType:
     return common
 
 
+def of_type(dtype: Any, casting: str, operand: Operand) -> Array:
+    """An operand in the type that a function is asked to compute in."""
+    return er.asarray(operand, dtype) if is_number(operand) else er.astype(operand, dtype, casting=casting, copy=False)
+
+
 class Elementwise:
     """A function over formulas, with what it takes; called with arrays."""
 
@@ -57,6 +64,21 @@ class Elementwise:
         """What it is of these."""
         nodes = together(operands, self._use)
         return Array(apply(_definition(self, *[node.type for node in nodes]), *nodes))
+
+    def given(self, operands: Sequence[Operand], options: Mapping[str, Any]) -> Array:
+        """What it is of these, in the type `dtype` of NumPy's options; others there are not."""
+        dtype, casting = options.get("dtype"), options.get("casting", "same_kind")
+        for name, value in options.items():
+            if name not in ("dtype", "casting", "out", "where"):
+                raise TypeError(f"{self.__name__}() got an unexpected keyword argument {name!r}")
+            if value is not None and (name == "out" or (name == "where" and value is not True)):
+                raise TypeError(
+                    f"{self.__name__}({name}=...): an einrel.Array does not change; numpy.{self.__name__} writes to "
+                    "arrays of NumPy's"
+                )
+        if dtype is None:
+            return self.of(*operands)
+        return self.of(*[of_type(dtype, casting, operand) for operand in operands])
 
     def definition(self, types: Sequence[Type]) -> Definition:
         """What computes it of operands of these types."""
@@ -80,15 +102,15 @@ class Elementwise:
 class Unary(Elementwise):
     """A function of one operand."""
 
-    def __call__(self, x: Operand, /) -> Array:
-        return self.of(x)
+    def __call__(self, x: Operand, /, **options: Any) -> Array:
+        return self.given((x,), options) if options else self.of(x)
 
 
 class Binary(Elementwise):
     """A function of two operands."""
 
-    def __call__(self, x1: Operand, x2: Operand, /) -> Array:
-        return self.of(x1, x2)
+    def __call__(self, x1: Operand, x2: Operand, /, **options: Any) -> Array:
+        return self.given((x1, x2), options) if options else self.of(x1, x2)
 
 
 # Arithmetic of truth values, in which the language counts them as numbers.

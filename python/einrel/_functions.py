@@ -411,6 +411,9 @@ class Unsupported:
         self.__doc__ = "Not there: the language cannot say it."
         self._instead = instead or f"numpy.{name}"
 
+    def __repr__(self) -> str:
+        return f"<einrel.{self.__name__}, which the language cannot say>"
+
     def __call__(self, *arguments: Any, **options: Any) -> NoReturn:
         raise NotImplementedError(
             f"einrel.{self.__name__}: the language cannot say it; {self._instead} takes our arrays and computes it"

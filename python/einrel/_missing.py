@@ -17,6 +17,7 @@ _HERE: Final[dict[str, str]] = {
     "c_": "column_stack",
     "einsum_path": "einsum(...).explain()",
     "float128": "float64",
+    "load": "from_file",
     "matvec": "matmul",
     "mgrid": "indices or einrel.meshgrid",
     "ndarray": "Array",
@@ -28,6 +29,10 @@ _HERE: Final[dict[str, str]] = {
 }
 
 
+# NumPy's functions that nobody expects to be a part of a graph.
+_BESIDES: Final = frozenset(
+    {"array2string", "array_repr", "array_str", "isscalar", "iterable", "save", "savetxt", "savez"}
+)
 # NumPy's functions that change their first argument.
 CHANGE_THE_FIRST: Final = frozenset({"copyto", "put", "place", "putmask", "fill_diagonal", "put_along_axis"})
 
@@ -43,21 +48,29 @@ def _in_numpy(namespace: str, name: str) -> Any:
     return getattr(module, name, None) if not name.startswith("_") else None
 
 
+def _said_of(theirs: Any, name: str, full_name: str) -> str:
+    """What is said of a name that NumPy has."""
+    if isinstance(theirs, ModuleType):
+        return f"; functions of {full_name} take our arrays"
+    if isinstance(theirs, type) and issubclass(theirs, np.generic):
+        return ": Einrel computes with float16 to float64, int32, int64, bool, bfloat16 and complex numbers"
+    if name in CHANGE_THE_FIRST:
+        return ", since arrays do not change; einrel.where makes another one"
+    if not callable(theirs):
+        return f"; there is {full_name}"
+    if name in _BESIDES:
+        return f"; {full_name} takes our arrays"
+    return f": the language cannot say it; {full_name} takes our arrays and computes it"
+
+
 def message_of(namespace: str, name: str, names: Iterable[str]) -> str:
     """What is said where a namespace lacks a name."""
     lacks = f"module {namespace!r} has no attribute {name!r}"
     if name in _HERE and namespace == "einrel":
         return f"{lacks}; see einrel.{_HERE[name]}"
     theirs = _in_numpy(namespace, name)
-    full_name = f"{_own_name(namespace)}.{name}"
-    if isinstance(theirs, ModuleType):
-        return f"{lacks}; functions of {full_name} take our arrays"
-    if isinstance(theirs, type) and issubclass(theirs, np.generic):
-        return f"{lacks}: Einrel computes with float16 to float64, int32, int64, bool, bfloat16 and complex numbers"
-    if name in CHANGE_THE_FIRST:
-        return f"{lacks}, since arrays do not change; einrel.where makes another one"
-    if callable(theirs):
-        return f"{lacks}: the language cannot say it; {full_name} takes our arrays and computes it"
+    if theirs is not None:
+        return lacks + _said_of(theirs, name, f"{_own_name(namespace)}.{name}")
     close = difflib.get_close_matches(name, list(names), 1)
     return f"{lacks}; did you mean {namespace}.{close[0]}?" if close else lacks
 

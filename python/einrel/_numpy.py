@@ -13,11 +13,11 @@ import einrel as er
 from . import _cumulative
 from ._array import Array, node_of
 from ._dtypes import NAMES, is_floating
+from ._elementwise import of_type
 from ._functions import Unsupported
 from ._leaving import left_graph
 from ._missing import CHANGE_THE_FIRST
 from ._native import Node, ProgramError
-from ._numbers import is_number
 
 # NumPy's functions that give a bool of Python's, or an array that can be written to.
 _DIFFERENT: Final = frozenset({"allclose", "array_equal", "array_equiv", "copy"})
@@ -113,17 +113,12 @@ def _refuse_to_change(name: str, first: Any) -> None:
         raise TypeError(f"numpy.{name}: an einrel.Array does not change; make another one, as with einrel.where")
 
 
-def _of_type(dtype: Any, casting: str, operand: Any) -> Any:
-    """An operand in the type that a ufunc is asked to compute in."""
-    return er.asarray(operand, dtype) if is_number(operand) else er.astype(operand, dtype, casting=casting, copy=False)
-
-
 def _elementwise(called: Callable[..., Any], inputs: Sequence[Any], options: dict[str, Any]) -> Any:
     """A ufunc's call: in the type `dtype`, and only where a mask holds, what was in `out` elsewhere."""
     dtype, where = options.pop("dtype", None), options.pop("where", True)
     casting, out = options.pop("casting", "same_kind"), options.pop("out", (None,))
     if dtype is not None:
-        inputs = [_of_type(dtype, casting, operand) for operand in inputs]
+        inputs = [of_type(dtype, casting, operand) for operand in inputs]
     result = called(*inputs, **options)
     if isinstance(result, tuple):
         return tuple(map(_store, result, out if len(out) == len(result) else [None] * len(result)))
