@@ -38,7 +38,7 @@ struct Machine {
   double network_alone = 1;                      ///< times as much receives a site while the others of its node do not
   std::int64_t ranks = 0;                        ///< of the job that its figures were measured on; 0: for any number
   std::vector<Link> links = {};                  ///< from the outside in, beyond each site's own; groups inside groups
-  /// Times as long as its model says of nominal_processor takes a kernel of this name on one thread, while all sites
+  /// Times as long as its model says of nominal_processor takes a kernel of this name on its threads, as all sites
   /// compute; none where nobody measured.
   std::map<std::string, double> kernel_times = {};
   bool operator==(const Machine&) const = default;

@@ -25,8 +25,8 @@ class Input {
  public:
   /// The tensor, whose elements are read where they are.
   Input(Tensor tensor);  // NOLINT(google-explicit-constructor): wherever an input is wanted, a tensor will do
-  /// A tensor that nobody has as a whole: a run by a plan has each part made where and when it is needed, perhaps more
-  /// than once, others make all of it at once. Throws UserError for extents below 0.
+  /// A tensor that nobody has as a whole: a run has each part made where and when it is needed, perhaps more than once.
+  /// What nobody reads is not made. Throws UserError for extents below 0.
   static Input made(DType dtype, const Shape& shape, InputMaker make);
 
   /// The type of the elements.
