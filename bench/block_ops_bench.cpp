@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "kernel/cpu/blocks/accumulate.h"
-#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/elementwise/accumulate.h"
+#include "kernel/elementwise/block_ops.h"
 
 namespace einrel {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
-#include "kernel/cpu/blocks/accumulate.h"
-#include "kernel/cpu/blocks/block_ops.h"
-#include "kernel/cpu/blocks/streaming.h"
-#include "kernel/cpu/lapack.h"
+#include "kernel/elementwise/accumulate.h"
+#include "kernel/elementwise/block_ops.h"
+#include "kernel/elementwise/streaming.h"
+#include "kernel/lapack.h"
 #include "kernel/view.h"
 
 namespace einrel {

@@ -1,7 +1,7 @@
 #include "kernel/registry.h"
 
 #include "base/error.h"
-#include "kernel/cpu/kernels.h"
+#include "kernel/kernels.h"
 
 namespace einrel {
 

@@ -7,7 +7,7 @@
 #include "ia/parse.h"
 #include "ia/print.h"
 #include "ia/rules/rewrite.h"
-#include "kernel/cpu/lapack.h"
+#include "kernel/lapack.h"
 #include "kernel/registry.h"
 
 namespace einrel {

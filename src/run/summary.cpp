@@ -14,7 +14,7 @@
 
 #include "base/text.h"
 #include "einsum/expr/complex_function.h"
-#include "kernel/cpu/blocks/row_folds.h"
+#include "kernel/elementwise/row_folds.h"
 #include "tensor/convert.h"
 #include "tensor/rows.h"
 

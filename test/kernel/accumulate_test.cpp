@@ -1,4 +1,4 @@
-#include "kernel/cpu/blocks/accumulate.h"
+#include "kernel/elementwise/accumulate.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "kernel/cpu/blocks/row_folds.h"
+#include "kernel/elementwise/row_folds.h"
 #include "support/compare.h"
 #include "support/only_target.h"
 #include "support/random_einsum.h"

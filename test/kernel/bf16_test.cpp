@@ -1,7 +1,7 @@
-#include "kernel/cpu/contraction/bf16_pair.h"
+#include "kernel/products/bf16_pair.h"
 
 // clang-format off: before anything of Highway.
-#include "kernel/cpu/targets.h"
+#include "kernel/targets.h"
 // clang-format on
 
 #include <gtest/gtest.h>
@@ -15,9 +15,9 @@
 #include <vector>
 
 #include "hwy/targets.h"
-#include "kernel/cpu/contraction/pack_ops.h"
-#include "kernel/cpu/contraction/packed_plan.h"
-#include "kernel/cpu/contraction/tile.h"
+#include "kernel/products/pack_ops.h"
+#include "kernel/products/packed_plan.h"
+#include "kernel/products/tile.h"
 #include "support/only_target.h"
 #include "support/product_check.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/elementwise/block_ops.h"
 #include "support/compare.h"
 #include "tensor/convert.h"
 

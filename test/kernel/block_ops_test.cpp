@@ -1,4 +1,4 @@
-#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/elementwise/block_ops.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
 #include "einsum/reference.h"
-#include "kernel/cpu/kernels.h"
+#include "kernel/kernels.h"
 #include "support/rounds.h"
 
 // clang-format off: before anything of Highway.
-#include "kernel/cpu/targets.h"
+#include "kernel/targets.h"
 // clang-format on
 
 #include <gtest/gtest.h>
@@ -19,11 +19,11 @@
 #include <vector>
 
 #include "hwy/targets.h"
-#include "kernel/cpu/contraction/direct.h"
-#include "kernel/cpu/contraction/dot.h"
-#include "kernel/cpu/contraction/packed_plan.h"
-#include "kernel/cpu/contraction/split.h"
-#include "kernel/cpu/contraction/tile.h"
+#include "kernel/products/direct.h"
+#include "kernel/products/dot.h"
+#include "kernel/products/packed_plan.h"
+#include "kernel/products/split.h"
+#include "kernel/products/tile.h"
 #include "kernel/evaluate.h"
 #include "kernel/workers.h"
 #include "support/kernel_check.h"

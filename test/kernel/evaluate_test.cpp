@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "einsum/reference.h"
-#include "kernel/cpu/blocks/block_ops.h"
+#include "kernel/elementwise/block_ops.h"
 #include "kernel/evaluate.h"
 #include "kernel/registry.h"
 #include "support/compare.h"

@@ -1,4 +1,4 @@
-#include "kernel/cpu/blocks/fetching.h"
+#include "kernel/elementwise/fetching.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kernel/cpu/softmax_rows.h"
+#include "kernel/elementwise/softmax_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include "support/only_target.h"
 
 // clang-format off: before anything of Highway.
-#include "kernel/cpu/targets.h"
+#include "kernel/targets.h"
 // clang-format on
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 #include <stdexcept>
 #include <vector>
 
-#include "kernel/cpu/contraction/pack_ops.h"
+#include "kernel/products/pack_ops.h"
 
 namespace einrel::test {
 namespace {

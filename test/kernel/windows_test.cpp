@@ -1,9 +1,9 @@
-#include "kernel/cpu/contraction/windows.h"
+#include "kernel/products/windows.h"
 
 #include "support/rounds.h"
 
 // clang-format off: before anything of Highway.
-#include "kernel/cpu/targets.h"
+#include "kernel/targets.h"
 // clang-format on
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@
 
 #include "einsum/reference.h"
 #include "hwy/targets.h"
-#include "kernel/cpu/kernels.h"
+#include "kernel/kernels.h"
 #include "kernel/evaluate.h"
 #include "support/compare.h"
 #include "support/error_bound.h"

@@ -1,7 +1,7 @@
 #pragma once
 
 // clang-format off: before anything of Highway.
-#include "kernel/cpu/targets.h"
+#include "kernel/targets.h"
 // clang-format on
 
 #include <cstdint>

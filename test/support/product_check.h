@@ -1,7 +1,7 @@
 #pragma once
 
 // clang-format off: before anything of Highway.
-#include "kernel/cpu/targets.h"
+#include "kernel/targets.h"
 // clang-format on
 
 #include <gtest/gtest.h>
@@ -17,8 +17,8 @@
 
 #include "einsum/reference.h"
 #include "hwy/targets.h"
-#include "kernel/cpu/contraction/product.h"
-#include "kernel/cpu/kernels.h"
+#include "kernel/products/product.h"
+#include "kernel/kernels.h"
 #include "kernel/workers.h"
 #include "support/kernel_check.h"
 #include "support/only_target.h"

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "einsum/graph/vertex_facts.h"
-#include "kernel/cpu/blocks/lanes.h"
-#include "kernel/cpu/softmax_rows.h"
+#include "kernel/elementwise/lanes.h"
+#include "kernel/elementwise/softmax_rows.h"
 #include "machine/processor.h"
 
 namespace einrel {
