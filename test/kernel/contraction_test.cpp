@@ -19,12 +19,12 @@
 #include <vector>
 
 #include "hwy/targets.h"
+#include "kernel/evaluate.h"
 #include "kernel/products/direct.h"
 #include "kernel/products/dot.h"
 #include "kernel/products/packed_plan.h"
 #include "kernel/products/split.h"
 #include "kernel/products/tile.h"
-#include "kernel/evaluate.h"
 #include "kernel/workers.h"
 #include "support/kernel_check.h"
 #include "support/only_target.h"

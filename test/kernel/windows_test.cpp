@@ -20,8 +20,8 @@
 
 #include "einsum/reference.h"
 #include "hwy/targets.h"
-#include "kernel/kernels.h"
 #include "kernel/evaluate.h"
+#include "kernel/kernels.h"
 #include "support/compare.h"
 #include "support/error_bound.h"
 #include "support/kernel_check.h"

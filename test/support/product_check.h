@@ -17,8 +17,8 @@
 
 #include "einsum/reference.h"
 #include "hwy/targets.h"
-#include "kernel/products/product.h"
 #include "kernel/kernels.h"
+#include "kernel/products/product.h"
 #include "kernel/workers.h"
 #include "support/kernel_check.h"
 #include "support/only_target.h"

@@ -6,8 +6,8 @@
 
 #include "hwy/cache_control.h"
 #include "hwy/highway.h"
-#include "kernel/elementwise/vector_math.h"
 #include "kernel/elementwise/softmax_rows.h"
+#include "kernel/elementwise/vector_math.h"
 #include "machine/processor.h"
 
 HWY_BEFORE_NAMESPACE();

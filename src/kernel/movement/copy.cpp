@@ -9,8 +9,8 @@
 
 #include "kernel/cancel.h"
 #include "kernel/elementwise/streaming.h"
-#include "kernel/products/pack_ops.h"
 #include "kernel/kernels.h"
+#include "kernel/products/pack_ops.h"
 #include "machine/seconds.h"
 
 namespace einrel {
@@ -192,7 +192,7 @@ bool can_stream(const KernelSpec& spec, const CopyPlan& plan) {
                      [&](const Loop& loop) { return is_whole(loop.steps[output_quantity]); });
 }
 
-std::variant<Offer, Refusal> offer(const KernelSpec& spec, const LoopNest& nest) {
+std::variant<Offer, Refusal> offer_to_copy(const KernelSpec& spec, const LoopNest& nest) {
   const std::vector<ScalarStep>& steps = spec.einsum.body.steps;
   if (spec.einsum.reducer || steps.size() != 1 || !std::holds_alternative<OperandValue>(steps[0].op)) {
     return Refusal{"it computes something"};
@@ -237,7 +237,7 @@ std::variant<Offer, Refusal> offer(const KernelSpec& spec, const LoopNest& nest)
 
 KernelInfo copy_kernel() {
   return {"copy", "one tensor in another order or layout: transposes, chunks cut out and put together", "own loops",
-          offer};
+          offer_to_copy};
 }
 
 }  // namespace einrel

@@ -2,12 +2,12 @@
 
 #include <algorithm>
 
+#include "kernel/kernels.h"
 #include "kernel/products/direct.h"
 #include "kernel/products/dot.h"
 #include "kernel/products/packed_plan.h"
 #include "kernel/products/split.h"
 #include "kernel/products/windows.h"
-#include "kernel/kernels.h"
 
 namespace einrel {
 namespace {

@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "kernel/products/product.h"
 #include "kernel/kernel.h"
+#include "kernel/products/product.h"
 
 namespace einrel::contraction {
 

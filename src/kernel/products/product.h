@@ -5,8 +5,8 @@
 #include <variant>
 #include <vector>
 
-#include "kernel/products/match.h"
 #include "kernel/nest.h"
+#include "kernel/products/match.h"
 #include "kernel/spec.h"
 #include "machine/seconds.h"
 

@@ -2,8 +2,8 @@
 
 #include <optional>
 
-#include "kernel/products/product.h"
 #include "kernel/kernel.h"
+#include "kernel/products/product.h"
 
 namespace einrel::contraction {
 

@@ -5,9 +5,9 @@
 #include <variant>
 #include <vector>
 
+#include "kernel/kernel.h"
 #include "kernel/products/product.h"
 #include "kernel/products/window_image.h"
-#include "kernel/kernel.h"
 
 namespace einrel::contraction {
 
