@@ -23,7 +23,7 @@ struct Function {
 const Function& function_named(const std::string& name);
 
 /// The right side of a statement whose operands and labels have numbers instead of names. In postfix, so that no depth
-/// of nesting can exhaust the stack. Python puts it together with operators.
+/// of nesting can exhaust the stack. Python makes it of a formula of its own.
 class Formula {
  public:
   /// A number; takes the type of what it meets.

@@ -44,43 +44,15 @@ void bind_types(nb::module_& module) {
   nb::class_<Value>(module, "Elements", nb::type_slots(buffer_slots)).def_ro("is_writable", &Value::is_writable);
 }
 
-/// `x + y` as add(x, y), also where one of them is a number.
-void bind_operator(nb::class_<Formula>& formula, const std::string& function, const char* name, const char* reflected) {
-  const auto call = [function](const Formula& a, const Formula& b) { return Formula::apply(function, {a, b}, {}); };
-  formula.def(name, call, nb::is_operator());
-  if (reflected == nullptr) return;
-  formula.def(
-      reflected, [call](const Formula& b, const Formula& a) { return call(a, b); }, nb::is_operator());
-}
-
-void bind_operators(nb::class_<Formula>& formula) {
-  bind_operator(formula, "add", "__add__", "__radd__");
-  bind_operator(formula, "subtract", "__sub__", "__rsub__");
-  bind_operator(formula, "multiply", "__mul__", "__rmul__");
-  bind_operator(formula, "divide", "__truediv__", "__rtruediv__");
-  bind_operator(formula, "pow", "__pow__", "__rpow__");
-  bind_operator(formula, "less", "__lt__", nullptr);
-  bind_operator(formula, "less_equal", "__le__", nullptr);
-  bind_operator(formula, "greater", "__gt__", nullptr);
-  bind_operator(formula, "greater_equal", "__ge__", nullptr);
-  bind_operator(formula, "equal", "__eq__", nullptr);
-  bind_operator(formula, "not_equal", "__ne__", nullptr);
-  formula.def("__neg__", [](const Formula& x) { return Formula::apply("negative", {x}, {}); });
-}
-
 void bind_formulas(nb::module_& module) {
-  nb::class_<Formula> formula(module, "Formula", nb::is_final());
-  formula.def(nb::init<std::int64_t>())
+  nb::class_<Formula>(module, "Formula", nb::is_final())
+      .def(nb::init<std::int64_t>())
       .def(nb::init<double>())
       .def_static("label", &Formula::label)
       .def_static("element", &Formula::element)
-      .def_static("apply", &Formula::apply, nb::arg("function"), nb::arg("arguments"),
-                  nb::arg("labels") = std::vector<std::size_t>{})
+      .def_static("apply", &Formula::apply)
       .def_static("cast",
                   [](const std::string& dtype, const Formula& x) { return Formula::cast(dtype_named(dtype), x); });
-  bind_operators(formula);
-  nb::implicitly_convertible<std::int64_t, Formula>();
-  nb::implicitly_convertible<double, Formula>();
 }
 
 void bind_definitions(nb::module_& module) {
