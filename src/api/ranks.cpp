@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <mutex>
 
 #include "api/ranks_data.h"
 #include "base/error.h"
@@ -111,6 +112,8 @@ const Job& RanksAccess::job(const std::optional<Ranks>& ranks) {
 void on_all_ranks(const Job& job, const std::function<std::vector<Fact>()>& facts,
                   const std::function<void()>& action) {
   if (job.ranks == 1) return action();
+  static std::recursive_mutex one_at_a_time;  // what ranks tell each other has no name of the thread that tells it
+  const std::lock_guard lock(one_at_a_time);
   *job.fails_together = false;
   if (const std::string ended = ended_rank(job, false); !ended.empty()) throw UserError(ended);
   std::string differs;

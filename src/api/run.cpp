@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <mutex>
 #include <tuple>
 
 #include "api/input_data.h"
@@ -190,9 +189,6 @@ RunResult run_version(const Run& run, const RunOptions& options) {
   const Job& job = RanksAccess::job(options.ranks);
   check(options, !run.version.compiled().graph.steps.states.empty());
   const RunRequest asked = request_of(options, job);
-  static std::mutex one_at_a_time;  // as StarPU is in a process, which runs what has ranks or a limit
-  std::unique_lock lock(one_at_a_time, std::defer_lock);
-  if (job.ranks > 1 || options.memory) lock.lock();
   VersionRun computed(run, options, asked, job);
   if (job.ranks == 1) return computed();
   RunResult result;

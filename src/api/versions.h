@@ -22,8 +22,8 @@
 
 namespace einrel::api {
 
-/// How a program runs that was asked to run so, and what runs it. Several threads may run it at a time, but by StarPU
-/// only one: each has a session of its own, which is kept for the next run.
+/// How a program runs that was asked to run so, and what runs it. Several threads may run it at a time: each has a
+/// session of its own, which is kept for the next run.
 class ChosenVersion {
  public:
   ChosenVersion(RunRequest asked, Chosen chosen, Job job);

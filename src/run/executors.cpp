@@ -21,7 +21,7 @@ std::unique_ptr<Executor> executor_for(const TaskGraph& graph, const RunResource
   if (const auto* const spilling = std::get_if<Spilling>(&memory))
     return std::make_unique<StarpuExecutor>(SessionOptions{threads, spilling->bytes, spilling->to}, job);
   if (job.ranks > 1) return std::make_unique<StarpuExecutor>(SessionOptions{threads, std::nullopt, {}}, job);
-  if (is_limited(memory)) return std::make_unique<SerialExecutor>(threads, MemoryPool(Slack{0.125, 0}));
+  if (is_limited(memory)) return std::make_unique<SerialExecutor>(threads, Slack{0.125, 0});
   if (is_sooner_in_order(graph, threads)) return std::make_unique<SerialExecutor>(threads);
   return std::make_unique<TaskThreads>(threads);
 }

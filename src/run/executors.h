@@ -40,7 +40,7 @@ struct RunResources {
 };
 
 /// What runs these tasks soonest: StarPU on several ranks and where chunks come and go; else one task after the other,
-/// each on all threads, or side by side, one on each thread. Throws RunError when the system does not give the threads.
+/// each on all threads, or side by side, one on each thread.
 std::unique_ptr<Executor> executor_for(const TaskGraph& graph, const RunResources& resources, const Job& job);
 
 }  // namespace einrel

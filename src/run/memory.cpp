@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "exec/executors/serial/shared_workers.h"
 
 namespace einrel {
 namespace {
@@ -46,7 +47,11 @@ std::optional<std::int64_t> available_memory() {
 }
 
 void check_available(std::int64_t needed, const std::string& what, std::string_view limit) {
-  const auto available = available_memory();
+  auto available = available_memory();
+  if (available && needed > *available) {
+    SharedWorkers::end_idle();  // what they keep is in use, to the system
+    available = available_memory();
+  }
   if (!available || needed <= *available) return;
   const auto [wanted, free] = bytes_texts(needed, *available);
   throw RunError(

@@ -11,7 +11,8 @@ namespace einrel {
 /// address space allow. Unset where the system does not say.
 std::optional<std::int64_t> available_memory();
 
-/// Throws RunError when the machine has less than `needed` bytes left for `what`, as in "computing 'Z'".
+/// Throws RunError when the machine has less than `needed` bytes left for `what`, as in "computing 'Z'", also without
+/// what idle threads keep.
 void check_available(std::int64_t needed, const std::string& what, std::string_view limit);
 
 /// The largest memory this process has had so far, mapped files included, if the system says so.

@@ -72,7 +72,7 @@ std::vector<const InputSource*> pointers_to(const std::vector<InputSource>& inpu
 /// What a run in memory gave.
 struct InMemory {
   std::vector<Tensor> outputs;  ///< as TaskGraph::outputs
-  TaskReport report;            ///< without spans
+  TaskReport report;            ///< spans only where the executor has them anyway
 };
 
 /// Tasks that run again and again, with states that each step hands to the next. From step to step stay what runs them

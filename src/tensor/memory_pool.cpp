@@ -49,12 +49,19 @@ std::shared_ptr<std::byte> small(std::size_t bytes) {
 
 }  // namespace
 
-struct MemoryPool::State {
+struct MemoryPool::State : std::enable_shared_from_this<State> {
   explicit State(Slack kept_more) : slack(kept_more) {}
   State(const State&) = delete;
   State& operator=(const State&) = delete;
-  ~State() {
+  ~State() { close(); }
+
+  /// Nothing is kept from now on: the pool is gone, and only tensors are left.
+  void close() {
+    const std::lock_guard lock(mutex);
+    is_open = false;
     for (const auto& [bytes, memory] : kept) release_memory(memory, bytes);
+    kept.clear();
+    kept_bytes = 0;
   }
 
   /// A kept block that fits, or nothing; either way room for it is made. Returns the block's size in `bytes`.
@@ -88,6 +95,7 @@ struct MemoryPool::State {
   void give_back(std::byte* memory, std::size_t bytes) {
     const std::lock_guard lock(mutex);
     used_bytes -= bytes;
+    if (!is_open) return release_memory(memory, bytes);
     try {
       kept.emplace(bytes, memory);
     } catch (const std::bad_alloc&) {
@@ -118,9 +126,13 @@ struct MemoryPool::State {
   std::size_t kept_bytes = 0;
   std::size_t used_bytes = 0;
   std::size_t most_used = 0;
+  bool is_open = true;
 };
 
-MemoryPool::MemoryPool(Slack slack) : state_(std::make_shared<State>(slack)) {}
+MemoryPool::MemoryPool(Slack slack) {
+  const auto state = std::make_shared<State>(slack);
+  state_ = {state.get(), [state](State* closed) { closed->close(); }};  // tensors own the other one
+}
 
 std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
   if (bytes < least_kept) return small(bytes);
@@ -134,7 +146,7 @@ std::shared_ptr<std::byte> MemoryPool::allocate(std::size_t bytes) {
     }
   }
   state_->settle();
-  return {memory, [state = state_, bytes](std::byte* given) { state->give_back(given, bytes); }};
+  return {memory, [state = state_->shared_from_this(), bytes](std::byte* given) { state->give_back(given, bytes); }};
 }
 
 }  // namespace einrel

@@ -2,15 +2,23 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <memory>
+#include <stop_token>
+#include <thread>
 #include <vector>
 
 #include "base/error.h"
 #include "einsum/reference.h"
+#include "exec/executors/process_turn.h"
+#include "exec/executors/serial/shared_workers.h"
 #include "run/compile.h"
+#include "run/memory.h"
 #include "run/random_input.h"
 #include "support/compare.h"
 #include "support/program.h"
@@ -203,6 +211,83 @@ TEST(WholeSession, KeepsNoInputAlive) {
         {Tensor(DType::f32, make_shape({4}), {1}, reinterpret_cast<const std::byte*>(elements->data()), elements)});
   }
   EXPECT_TRUE(watched.expired());
+}
+
+/// Each way to keep within a limit: chunks that go to disk, by StarPU, and arrays that all fit.
+std::vector<RunMemory> limits() {
+  return {Spilling{std::int64_t{16} << 20, {testing::TempDir(), {}}}, InOrder{testing::TempDir()}};
+}
+
+/// What a session within a limit gives in three runs.
+std::vector<Outputs> runs_within(const RunMemory& memory, const PlannedTasks& tasks, const TensorBindings& inputs) {
+  Session session(tasks, {2, memory});
+  std::vector<Outputs> runs(3);
+  for (Outputs& outputs : runs) {
+    outputs = output_tensors(tasks.graph);
+    session.step(sources_of(inputs), writers_to(outputs, tasks.graph), {{"a", 2}});
+  }
+  return runs;
+}
+
+TEST(LimitedSessions, RunInSeveralThreadsOneAfterTheOther) {
+  const Compiled compiled = compile("test.ein", graph_of(varied));
+  const PlannedTasks tasks = whole_tasks(compiled);
+  const TensorBindings inputs = by_name(compiled.graph, random_inputs(compiled.graph, 1));
+  std::vector<RunMemory> memories = limits();
+  memories.insert(memories.end(), memories.begin(), memories.end());
+  std::vector<std::vector<Outputs>> got(memories.size());
+  {
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 0; i < memories.size(); ++i)
+      threads.emplace_back([&, i] { got[i] = runs_within(memories[i], tasks, inputs); });
+  }
+  for (const auto& [name, tensor] : run_whole(compiled, inputs, {{"a", 2}})) {
+    for (const std::vector<Outputs>& runs : got) {
+      ASSERT_EQ(runs.size(), 3);
+      for (const Outputs& outputs : runs) EXPECT_TRUE(same_bits(outputs.at(name), tensor)) << name;
+    }
+  }
+}
+
+TEST(LimitedSessions, EndWhileTheyWaitForOthers) {
+  const Compiled compiled = compile("test.ein", graph_of(varied));
+  const PlannedTasks tasks = whole_tasks(compiled);
+  const std::vector<InputSource> inputs = [&] {
+    const std::vector<Tensor> tensors = random_inputs(compiled.graph, 1);
+    return std::vector<InputSource>(tensors.begin(), tensors.end());
+  }();
+  const ProcessTurn of_another({});
+  for (const RunMemory& memory : limits()) {
+    Session session(tasks, {1, memory});
+    std::stop_source stop;
+    const std::jthread stops([&] { stop.request_stop(); });
+    EXPECT_THROW(session.run(pointers_to(inputs), {{"a", 2}}, stop.get_token()), RunError);
+  }
+}
+
+/// The address space of this process, in bytes.
+std::int64_t address_space() {
+  std::int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * ::sysconf(_SC_PAGESIZE);
+}
+
+TEST(IdleThreads, LeaveTheirMemoryToWhoNeedsIt) {
+  constexpr std::int64_t kept = std::int64_t{512} << 20;
+  constexpr std::int64_t left = std::int64_t{64} << 20;
+  std::shared_ptr<std::byte> result;  // lives on, as outputs do
+  {
+    const SharedWorkers workers(3);
+    result = (*workers).pool().allocate(std::size_t{1} << 20);
+    (*workers).pool().allocate(kept);
+  }
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit least{static_cast<rlim_t>(address_space() + left), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_AS, &least), 0);
+  EXPECT_NO_THROW(check_available(2 * left, "computing 'Z'", "--memory SIZE"));
+  EXPECT_THROW(check_available(2 * kept, "computing 'Z'", "--memory SIZE"), RunError);
+  EXPECT_EQ(setrlimit(RLIMIT_AS, &before), 0);
 }
 
 }  // namespace

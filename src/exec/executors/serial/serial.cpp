@@ -7,18 +7,21 @@
 
 namespace einrel {
 
-SerialExecutor::SerialExecutor(std::size_t threads, const MemoryPool& pool)
-    : threads_(threads), own_(std::make_unique<Workers>(threads, false, pool)) {}
-
 void SerialExecutor::begin(const std::stop_token& stop) {
-  if (!own_) shared_.emplace(threads_);
-  workers_ = own_ ? own_.get() : &**shared_;
+  if (slack_) {
+    own_.emplace(stop, threads_, *slack_);
+    workers_ = &own_->workers;
+  } else {
+    shared_.emplace(threads_);
+    workers_ = &**shared_;
+  }
   workers_->cancel_on(stop);
 }
 
 void SerialExecutor::end() {
   workers_->cancel_on({});
   shared_.reset();
+  own_.reset();
 }
 
 TaskReport SerialExecutor::run(const PreparedTasks& tasks, const TaskBindings& bindings) {

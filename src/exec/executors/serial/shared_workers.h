@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <memory>
 
 #include "kernel/workers.h"
@@ -17,10 +18,23 @@ class SharedWorkers {
   SharedWorkers(const SharedWorkers&) = delete;
   SharedWorkers& operator=(const SharedWorkers&) = delete;
 
-  Workers& operator*() const { return *workers_; }
+  Workers& operator*() const { return team_->all; }
+  /// By thread, what runs in it alone, with results in the same memory.
+  std::deque<Workers>& alone() const;
+
+  /// Ends those that nobody computes on, with the memory that they keep for results to come.
+  static void end_idle();
 
  private:
-  std::unique_ptr<Workers> workers_;
+  struct Team {
+    explicit Team(std::size_t threads) : all(threads) {}
+    Workers all;
+    std::deque<Workers> alone;  ///< once they are asked for
+  };
+  struct Idle;
+  static std::unique_ptr<Idle>& idle_of_process();
+
+  std::unique_ptr<Team> team_;
 };
 
 }  // namespace einrel

@@ -407,8 +407,8 @@ StarpuExecutor::StarpuExecutor(SessionOptions options, Job job) : options_(std::
 
 void StarpuExecutor::begin(const std::stop_token& stop) {
   stop_ = stop;
-  session_.emplace(options_, job_);
-  session_->cancel_on(stop_);
+  started_.emplace(stop, options_, job_);
+  started_->session.cancel_on(stop_);
 }
 
 TaskReport StarpuExecutor::run(const PreparedTasks& tasks, const TaskBindings& bindings) {
@@ -417,7 +417,7 @@ TaskReport StarpuExecutor::run(const PreparedTasks& tasks, const TaskBindings& b
                                     : graph.memory == SiteMemory::apart && graph.sites <= job_.ranks;
   if (!fits) throw Bug("a task graph for another number of processes");
   const AtWork at_work;
-  RunState state(tasks, bindings, *session_, stop_);
+  RunState state(tasks, bindings, started_->session, stop_);
   return Submission(state, job_).run();
 }
 

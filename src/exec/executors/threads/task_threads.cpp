@@ -3,6 +3,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <exception>
 #include <utility>
 #include <vector>
@@ -102,24 +103,27 @@ class ThreadsRun {
 
 }  // namespace
 
-TaskThreads::TaskThreads(std::size_t threads) : team_(threads) {
-  for (std::size_t i = 0; i < threads; ++i) alone_.emplace_back(1, false, team_.pool());
+void TaskThreads::begin(const std::stop_token& stop) {
+  workers_.emplace(threads_);
+  for (Workers& alone : workers_->alone()) alone.cancel_on(stop);
 }
 
-void TaskThreads::begin(const std::stop_token& stop) {
-  for (Workers& alone : alone_) alone.cancel_on(stop);
+void TaskThreads::end() {
+  for (Workers& alone : workers_->alone()) alone.cancel_on({});
+  workers_.reset();
 }
 
 TaskReport TaskThreads::run(const PreparedTasks& tasks, const TaskBindings& bindings) {
   if (tasks.graph().memory != SiteMemory::shared) throw Bug("a task graph for several processes");
   const auto start = std::chrono::steady_clock::now();
   ThreadsRun run(tasks, bindings);
+  std::deque<Workers>& alone = workers_->alone();
   // To the team, being one of its threads is a part of a kernel. One that wakes late finds all done.
   const auto work = [&](const Arrays&, Workspace, std::int64_t part) {
     const auto thread = static_cast<std::size_t>(part);
-    run.work(thread, alone_[thread]);
+    run.work(thread, alone[thread]);
   };
-  team_.run({0, 0, {{static_cast<std::int64_t>(alone_.size()), work}}}, {});
+  (**workers_).run({0, 0, {{static_cast<std::int64_t>(threads_), work}}}, {});
   TaskReport report = run.report();
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return report;
