@@ -66,15 +66,16 @@ std::string proof_text(const ChosenFormats& chosen) {
 }
 
 ordered_json cost_json(const FormatCost& cost, const FormatWeights& weights) {
-  return {{"compute", cost.compute},
-          {"network", cost.network},
-          {"tuples", cost.tuples},
-          {"read", cost.read},
-          {"intermediate", cost.intermediate},
-          {"statements", cost.statements},
-          {"pieces", cost.pieces},
-          {"stored", cost.stored},
-          {"seconds", seconds_of(cost, weights)}};
+  ordered_json json;
+  for (const FormatComponent& component : format_components) json[component.name] = cost.*component.count;
+  json["seconds"] = seconds_of(cost, weights);
+  return json;
+}
+
+ordered_json weights_json(const FormatWeights& weights) {
+  ordered_json json{{"workers", weights.workers}};
+  for (const FormatComponent& component : format_components) json[component.weight_name] = weights.*component.weight;
+  return json;
 }
 
 ordered_json measured_json(const std::optional<double>& seconds) {
@@ -126,16 +127,7 @@ ordered_json json_of(const Compiled& compiled, const ChosenFormats& chosen, Data
   return {{"program", compiled.name},
           {"planner", chosen.given.most_extent ? "given" : "formats"},
           {"is_least", chosen.plan.is_least},
-          {"weights",
-           {{"workers", chosen.weights.workers},
-            {"operation", chosen.weights.operation},
-            {"network_byte", chosen.weights.network_byte},
-            {"tuple", chosen.weights.tuple},
-            {"read_byte", chosen.weights.read_byte},
-            {"intermediate_byte", chosen.weights.intermediate_byte},
-            {"statement", chosen.weights.statement},
-            {"piece", chosen.weights.piece},
-            {"stored_byte", chosen.weights.stored_byte}}},
+          {"weights", weights_json(chosen.weights)},
           {"cost", cost_json(chosen.plan.cost, chosen.weights)},
           {"all_tile", cost_json(all_tile(graph, chosen.weights).cost, chosen.weights)},
           {"tensors", std::move(tensors)}};

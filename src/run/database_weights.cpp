@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -22,20 +21,6 @@ using nlohmann::json;
 
 constexpr std::size_t most_servers = 1000;
 
-/// The fields of an entry that are numbers.
-struct NumberField {
-  const char* name;
-  double FormatWeights::*weight;
-};
-constexpr std::array number_fields{NumberField{"operation", &FormatWeights::operation},
-                                   NumberField{"network_byte", &FormatWeights::network_byte},
-                                   NumberField{"tuple", &FormatWeights::tuple},
-                                   NumberField{"read_byte", &FormatWeights::read_byte},
-                                   NumberField{"intermediate_byte", &FormatWeights::intermediate_byte},
-                                   NumberField{"statement", &FormatWeights::statement},
-                                   NumberField{"piece", &FormatWeights::piece},
-                                   NumberField{"stored_byte", &FormatWeights::stored_byte}};
-
 [[noreturn]] void refuse(const std::string& source, const std::string& what) {
   throw UserError(
       fmt::format("{} has no weights of databases: {}\n  help: delete it, and einrel calibrate --database URL writes "
@@ -46,19 +31,19 @@ constexpr std::array number_fields{NumberField{"operation", &FormatWeights::oper
 DatabaseWeights read_entry(const json& entry, const std::string& source, std::size_t number) {
   const auto fail = [&](const std::string& what) { refuse(source, fmt::format("entry {}: {}", number, what)); };
   if (!entry.is_object()) fail(fmt::format("it is {}, not an object", entry.type_name()));
-  if (entry.size() != number_fields.size() + 2)
-    fail(fmt::format("it has {} fields; it should have {}", entry.size(), number_fields.size() + 2));
+  if (entry.size() != format_components.size() + 2)
+    fail(fmt::format("it has {} fields; it should have {}", entry.size(), format_components.size() + 2));
   DatabaseWeights database;
   for (const auto& [name, text] : {std::pair("server", &database.server), std::pair("about", &database.about)}) {
     const auto found = entry.find(name);
     if (found == entry.end() || !found->is_string()) fail(fmt::format("field '{}' should be a text", name));
     *text = found->get<std::string>();
   }
-  for (const NumberField& field : number_fields) {
-    const auto found = entry.find(field.name);
+  for (const FormatComponent& field : format_components) {
+    const auto found = entry.find(field.weight_name);
     if (found == entry.end() || !found->is_number() || !(found->get<double>() >= 0) ||
         !std::isfinite(found->get<double>()))
-      fail(fmt::format("field '{}' should be a number from 0 on", field.name));
+      fail(fmt::format("field '{}' should be a number from 0 on", field.weight_name));
     database.weights.*field.weight = found->get<double>();
   }
   return database;
@@ -129,7 +114,7 @@ std::string to_json(const std::vector<DatabaseWeights>& databases) {
   nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const DatabaseWeights& database : databases) {
     nlohmann::ordered_json entry{{"server", database.server}, {"about", database.about}};
-    for (const NumberField& field : number_fields) entry[field.name] = database.weights.*field.weight;
+    for (const FormatComponent& field : format_components) entry[field.weight_name] = database.weights.*field.weight;
     list.push_back(std::move(entry));
   }
   const nlohmann::ordered_json all{{"databases", std::move(list)}};

@@ -9,16 +9,8 @@
 namespace einrel {
 namespace {
 
-constexpr std::size_t components = 8;
+constexpr std::size_t components = format_components.size();
 using Row = std::array<double, components>;
-constexpr std::array weight_of{&FormatWeights::operation, &FormatWeights::network_byte,      &FormatWeights::tuple,
-                               &FormatWeights::read_byte, &FormatWeights::intermediate_byte, &FormatWeights::statement,
-                               &FormatWeights::piece,     &FormatWeights::stored_byte};
-
-Row row_of(const FormatCost& cost) {
-  return {cost.compute,      cost.network,    cost.tuples, cost.read,
-          cost.intermediate, cost.statements, cost.pieces, cost.stored};
-}
 
 /// The x >= 0 of least squares |A x - b|, of A'A and A'b, by coordinates one after the other: the sum is convex, so
 /// that this ends at the least.
@@ -49,9 +41,9 @@ void refit(const std::vector<MeasuredCost>& measured, const std::vector<double>&
   Row lengths{};
   for (std::size_t m = 0; m < measured.size(); ++m) {
     const double factor = 1 / std::sqrt(predicted[m] * measured[m].seconds);
-    rows.push_back(row_of(measured[m].cost));
+    rows.emplace_back();
     for (std::size_t c = 0; c < components; ++c) {
-      rows.back()[c] *= factor;
+      rows.back()[c] = measured[m].cost.*format_components[c].count * factor;
       lengths[c] += rows.back()[c] * rows.back()[c];
     }
   }
@@ -68,10 +60,10 @@ void refit(const std::vector<MeasuredCost>& measured, const std::vector<double>&
       for (std::size_t other = 0; other < components; ++other) products[c][other] += row[c] * row[other];
     }
   }
-  for (std::size_t c = 0; c < components; ++c) scaled[c] = weights.*weight_of[c] * lengths[c];
+  for (std::size_t c = 0; c < components; ++c) scaled[c] = weights.*format_components[c].weight * lengths[c];
   scaled = least_squares(products, targets, scaled);
   for (std::size_t c = 0; c < components; ++c) {
-    if (lengths[c] > 0) weights.*weight_of[c] = scaled[c] / lengths[c];
+    if (lengths[c] > 0) weights.*format_components[c].weight = scaled[c] / lengths[c];
   }
 }
 

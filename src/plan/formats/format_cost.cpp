@@ -90,21 +90,15 @@ FormatCost of_position(const EinSum& einsum, const FormatCost& reduction, double
 }  // namespace
 
 FormatCost& FormatCost::operator+=(const FormatCost& other) {
-  compute += other.compute;
-  network += other.network;
-  tuples += other.tuples;
-  read += other.read;
-  intermediate += other.intermediate;
-  statements += other.statements;
-  pieces += other.pieces;
-  stored += other.stored;
+  for (const FormatComponent& component : format_components) this->*component.count += other.*component.count;
   return *this;
 }
 
 double seconds_of(const FormatCost& cost, const FormatWeights& weights) {
-  return cost.compute * weights.operation + cost.network * weights.network_byte + cost.tuples * weights.tuple +
-         cost.read * weights.read_byte + cost.intermediate * weights.intermediate_byte +
-         cost.statements * weights.statement + cost.pieces * weights.piece + cost.stored * weights.stored_byte;
+  double seconds = 0;
+  for (const FormatComponent& component : format_components)
+    seconds += cost.*component.count * weights.*component.weight;
+  return seconds;
 }
 
 FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementation& way,

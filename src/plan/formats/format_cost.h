@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <tuple>
@@ -52,6 +53,23 @@ inline constexpr FormatWeights postgres_weights{.workers = 2,
                                                 .statement = 3e-3,
                                                 .piece = 5e-6,
                                                 .stored_byte = 3.9e-9};
+
+/// What is counted, and what weighs it, as JSON calls them.
+struct FormatComponent {
+  const char* name;
+  double FormatCost::*count;
+  const char* weight_name;
+  double FormatWeights::*weight;
+};
+inline constexpr std::array format_components{
+    FormatComponent{"compute", &FormatCost::compute, "operation", &FormatWeights::operation},
+    FormatComponent{"network", &FormatCost::network, "network_byte", &FormatWeights::network_byte},
+    FormatComponent{"tuples", &FormatCost::tuples, "tuple", &FormatWeights::tuple},
+    FormatComponent{"read", &FormatCost::read, "read_byte", &FormatWeights::read_byte},
+    FormatComponent{"intermediate", &FormatCost::intermediate, "intermediate_byte", &FormatWeights::intermediate_byte},
+    FormatComponent{"statements", &FormatCost::statements, "statement", &FormatWeights::statement},
+    FormatComponent{"pieces", &FormatCost::pieces, "piece", &FormatWeights::piece},
+    FormatComponent{"stored", &FormatCost::stored, "stored_byte", &FormatWeights::stored_byte}};
 
 double seconds_of(const FormatCost& cost, const FormatWeights& weights);
 
