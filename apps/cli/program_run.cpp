@@ -71,14 +71,6 @@ void tell(const ExecutionArguments& arguments, const Prepared& prepared, const R
   if (arguments.analyze) print(analysis_text(outcome));
 }
 
-/// The values before the first step.
-void begin(const Prepared& prepared, const Chosen& chosen, const RunRequest& request, const SourceText& source,
-           const Job& job, const InputSources& sources, KeptStates& states) {
-  if (chosen.tasks.states.empty()) return;
-  if (prepared.loaded) return states.begin(chosen.tasks, prepared.loaded->sources(), prepared.loaded->steps_done);
-  begin_states(std::get<Compiled>(prepared.program), chosen, request, source, job, sources, prepared.scalars, states);
-}
-
 }  // namespace
 
 void run_program(const ExecutionArguments& arguments, Prepared prepared, const SourceText& source, const Job& job) {
@@ -93,7 +85,7 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
     const auto in_place = [&](const StoredRelation& input) {
       return is_in_place(prepared.files, input.name, input.dtype);
     };
-    if (!job.is_started) check_room(chosen, layouts_of(sources), in_place, memory_option);
+    check_room(chosen, job, layouts_of(sources), in_place, memory_option);
   });
   const auto explanation = [&] { return explanation_of(source.name(), prepared.program, chosen, layouts_of(sources)); };
   if (job.rank == 0 && arguments.explain && !arguments.json)
@@ -104,8 +96,9 @@ void run_program(const ExecutionArguments& arguments, Prepared prepared, const S
                          prepared.outputs.empty() || arguments.json, job);
   std::optional<StateFile> saved;
   if (arguments.steps.save) saved.emplace(*arguments.steps.save, chosen.tasks, job);
-  KeptStates states(chosen.tasks, job, states_folder(chosen.memory));
-  begin(prepared, chosen, request, source, job, sources, states);
+  const std::optional<GivenStates> given = prepared.loaded ? std::optional(prepared.loaded->given()) : std::nullopt;
+  KeptStates states = begun_states({std::get_if<Compiled>(&prepared.program), request, chosen}, given, sources,
+                                   prepared.scalars, source, job);
   Session session(chosen.tasks, chosen.resources(), job);
   const PlanRunReport report = session.step(
       sources, outputs.writers(), prepared.scalars,

@@ -29,18 +29,19 @@ InputSources sources_of_run(const Run& run) {
   return sources;
 }
 
-/// Gives states the values that they are to go on from.
-void begin(const PlannedTasks& tasks, const State& given, KeptStates& states) {
-  InputSources values;
-  for (const auto& [name, tensor] : given.tensors) {
+/// The values that states are to go on from.
+std::optional<GivenStates> given_states(const PlannedTasks& tasks, const std::optional<State>& given) {
+  if (!given) return std::nullopt;
+  GivenStates states{{}, given->steps_done};
+  for (const auto& [name, tensor] : given->tensors) {
     const auto is_it = [&, &called = name](const TaskState& state) { return state.type.name == called; };
     if (std::none_of(tasks.states.begin(), tasks.states.end(), is_it))
       throw UserError(fmt::format("the option 'state': the program has no state '{}'", printable(name)));
-    values[name] = TensorAccess::inside(tensor);
+    states.values[name] = TensorAccess::inside(tensor);
   }
-  if (given.steps_done < 0)
-    throw UserError(fmt::format("the option 'state': {} steps cannot have been done", given.steps_done));
-  states.begin(tasks, values, given.steps_done);
+  if (given->steps_done < 0)
+    throw UserError(fmt::format("the option 'state': {} steps cannot have been done", given->steps_done));
+  return states;
 }
 
 /// Of a run in steps.
@@ -91,7 +92,7 @@ class VersionRun {
         const auto given = run_.inputs.find(input.name);
         return given != run_.inputs.end() && std::holds_alternative<einrel::Tensor>(InputAccess::source(given->second));
       };
-      if (job_.ranks == 1) check_room(chosen, {}, in_place, memory_option);
+      check_room(chosen, job_, {}, in_place, memory_option);
     };
     std::tie(version_, is_new_) = run_.version.chosen(asked_, run_.source, job_, check);
   }
@@ -116,12 +117,8 @@ class VersionRun {
     const PlannedTasks& tasks = chosen.tasks;
     const InputSources inputs = sources_of_run(run_);
     std::map<std::string, einrel::Tensor> outputs = output_tensors(tasks.graph);
-    KeptStates states(tasks, job_, states_folder(chosen.memory));
-    if (options_.state) {
-      begin(tasks, *options_.state, states);
-    } else if (!tasks.states.empty()) {
-      begin_states(run_.version.compiled(), chosen, asked_, run_.source, job_, inputs, run_.scalars, states);
-    }
+    KeptStates states = begun_states({&run_.version.compiled(), asked_, chosen}, given_states(tasks, options_.state),
+                                     inputs, run_.scalars, run_.source, job_);
     const PlanRunReport measured = version_->step(inputs, writers_to(outputs, tasks.graph), run_.scalars,
                                                   {options_.steps.value_or(1), &states, {}, options_.stop});
     RunResult result;

@@ -97,7 +97,7 @@ Plan plan_beside(const Compiled& program, const StepsChosen& steps, const PlanRe
   asked.beside.clear();
   asked.batch.reset();
   Plan plan = plan_with(program, default_planner, asked).plan;
-  const EinGraph& graph = steps.chosen.program(steps.program).graph;
+  const EinGraph& graph = steps.chosen.program(*steps.program).graph;
   std::map<std::string, std::size_t> states;
   for (const State& state : graph.steps.states) states[graph[state.now].name] = state.now.index;
   for (std::size_t v = 0; v < program.graph.vertices.size(); ++v) {
@@ -390,9 +390,9 @@ Chosen choose(const AnyProgram& program, const RunRequest& request, const Source
   return choose_relations(plan, asked.memory, request, job);
 }
 
-void check_room(const Chosen& chosen, const LayoutBindings& layouts,
+void check_room(const Chosen& chosen, const Job& job, const LayoutBindings& layouts,
                 const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit) {
-  if (std::holds_alternative<Spilling>(chosen.memory)) return;
+  if (job.is_started || std::holds_alternative<Spilling>(chosen.memory)) return;
   const SitePeak peak = forecast_memory(chosen.tasks, layouts, in_place);
   check_available(peak.bytes, fmt::format("computing '{}'", chosen.tasks.names[peak.vertex]), limit);
 }

@@ -62,9 +62,9 @@ struct ChosenFigures {
 };
 ChosenFigures figures_of(const Chosen& chosen);
 
-/// A program with states, and how its steps run.
+/// A program that may have states, and how its steps run.
 struct StepsChosen {
-  const Compiled& program;
+  const Compiled* program;  ///< none of one in the algebra, which has no states
   const RunRequest& request;
   const Chosen& chosen;
 };
@@ -87,11 +87,11 @@ Chosen choose(const AnyProgram& program, const RunRequest& request, const Source
 /// Whether tasks that run one after the other stay within so many bytes of a process.
 bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads);
 
-/// Throws RunError, naming need, vertex and what is there, when a process on its own has less memory left than
+/// Throws RunError, naming need, vertex and what is there, when a process that is in no job has less memory left than
 /// forecast_memory says: all sites' chunks are in it. What spills always has. `in_place` tells of an input whether it
 /// is there already (mapped from its file, say) and costs nothing more; `limit` is how the user limits memory, as in
 /// "--memory SIZE".
-void check_room(const Chosen& chosen, const LayoutBindings& layouts,
+void check_room(const Chosen& chosen, const Job& job, const LayoutBindings& layouts,
                 const std::function<bool(const StoredRelation&)>& in_place, std::string_view limit);
 
 }  // namespace einrel

@@ -2,12 +2,18 @@
 
 namespace einrel {
 
-void begin_states(const Compiled& compiled, const Chosen& steps, const RunRequest& request, const SourceText& source,
-                  const Job& job, const InputSources& sources, const ScalarBindings& scalars, KeptStates& states) {
-  const Chosen first = choose_beside({compiled, request, steps}, *compiled.initial, source, job);
-  Session session(first.tasks, first.resources(), job);
-  session.step(sources, {}, scalars, {.states = &states});  // next values of that step are the first ones
-  states.begin_to_count();
+KeptStates begun_states(const StepsChosen& steps, const std::optional<GivenStates>& given, const InputSources& inputs,
+                        const ScalarBindings& scalars, const SourceText& source, const Job& job) {
+  KeptStates states(steps.chosen.tasks, job, states_folder(steps.chosen.memory));
+  if (given) {
+    states.begin(steps.chosen.tasks, *given);
+  } else if (!steps.chosen.tasks.states.empty()) {
+    const Chosen first = choose_beside(steps, *steps.program->initial, source, job);
+    Session session(first.tasks, first.resources(), job);
+    session.step(inputs, {}, scalars, {.states = &states});  // next values of that step are the first ones
+    states.begin_to_count();
+  }
+  return states;
 }
 
 }  // namespace einrel

@@ -137,12 +137,13 @@ KeptStates::KeptStates(const PlannedTasks& tasks, const Job& job, const std::opt
   for (const TaskState& state : tasks.states) states_.emplace_back(state.type, job.ranks == 1, folder);
 }
 
-void KeptStates::begin(const PlannedTasks& tasks, const InputSources& sources, std::int64_t steps) {
-  steps_done_ = steps;
+void KeptStates::begin(const PlannedTasks& tasks, const GivenStates& given) {
+  steps_done_ = given.steps_done;
   for (std::size_t s = 0; s < states_.size(); ++s) {
     const TaskState& state = tasks.states[s];
-    const auto source = sources.find(state.type.name);
-    if (source == sources.end()) throw UserError(fmt::format("the state '{}' has no first value", state.type.name));
+    const auto source = given.values.find(state.type.name);
+    if (source == given.values.end())
+      throw UserError(fmt::format("the state '{}' has no first value", state.type.name));
     check_type(state.type.name, state.type.dtype, state.type.bound, source->second);
     if (job_.ranks == 1) {
       states_[s].begin(source->second, {{Begin(state.type.bound.size(), 0), state.type.bound}});

@@ -50,15 +50,20 @@ class KeptState {
   std::mutex mutex_;
 };
 
+/// Values of states, by name, that so many steps have left.
+struct GivenStates {
+  InputSources values;
+  std::int64_t steps_done = 0;
+};
+
 /// The states of a program between its steps.
 class KeptStates {
  public:
   /// For the tasks of a step, in this process of a job; `folder` as of KeptState.
   KeptStates(const PlannedTasks& tasks, const Job& job, const std::optional<std::string>& folder);
 
-  /// Takes values, by name, that so many steps have left, where tasks read them. Throws UserError when one is missing
-  /// or of another type.
-  void begin(const PlannedTasks& tasks, const InputSources& sources, std::int64_t steps);
+  /// Takes values where tasks read them. Throws UserError when one is missing or of another type.
+  void begin(const PlannedTasks& tasks, const GivenStates& given);
   KeptState& operator[](std::size_t state) { return states_[state]; }
   const KeptState& operator[](std::size_t state) const { return states_[state]; }
 

@@ -41,10 +41,10 @@ void check_fits(const Vertex& state, const StoredTensor& file) {
 
 }  // namespace
 
-InputSources LoadedStates::sources() const {
-  InputSources sources;
-  for (const auto& [name, file] : files) sources[name] = source_of(file.first, file.second);
-  return sources;
+GivenStates LoadedStates::given() const {
+  GivenStates given{{}, steps_done};
+  for (const auto& [name, file] : files) given.values[name] = source_of(file.first, file.second);
+  return given;
 }
 
 LoadedStates load_states(const EinGraph& graph, const std::string& path, const InflateFolder& folder) {

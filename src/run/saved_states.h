@@ -21,7 +21,7 @@ struct LoadedStates {
   std::int64_t steps_done = 0;
 
   /// As long as this lives.
-  InputSources sources() const;
+  GivenStates given() const;
 };
 
 /// Opens FILE.safetensors or FILE.npz; a file without `iteration` was saved before any step. Throws UserError where

@@ -263,7 +263,7 @@ class Session::Stepping {
     find_state_reads();
   }
 
-  void begin(bool is_last) {
+  void begin(bool is_first, bool is_last) {
     bindings_.outputs.assign(said_.size(), nobody);
     if (is_last || tasks_.until || asked_.after) bindings_.outputs = said_;
     if (tasks_.until)
@@ -274,7 +274,7 @@ class Session::Stepping {
       if (state.next) also(*state.next, (*states_)[s].next());
     }
     for (const std::size_t task : state_reads_) kept_[task].reset();  // what the last step read
-    if (asked_.feed) feed(asked_.feed());
+    if (asked_.feed && !is_first) feed(asked_.feed());
     if (tasks_.iteration) count(*tasks_.iteration);
   }
 
@@ -365,7 +365,8 @@ void Session::compare_ranks() {
 PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWriter> writers,
                             const ScalarBindings& scalars, const StepsAsked& asked) {
   compare_ranks();
-  InputSources all = sources;
+  InputSources all = asked.feed ? asked.feed() : InputSources{};
+  all.insert(sources.begin(), sources.end());
   for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
     if (tasks_.states[s].input) all[tasks_.states[s].type.name] = (*asked.states)[s].now();
   }
@@ -383,7 +384,7 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
     }
     bool is_done = false;
     while (!is_done) {
-      stepping.begin(runs.size() + 1 == asked.count);
+      stepping.begin(runs.empty(), runs.size() + 1 == asked.count);
       // Ranks begin together, with their kernels made: executors wait for no message until there is something to send.
       const PreparedTasks* ready = nullptr;
       agree(job_, [&] { ready = &ready_for(bindings); });

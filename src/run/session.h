@@ -37,8 +37,8 @@ struct StepsAsked {
   KeptStates* states = nullptr;  ///< if the tasks have any
   ProgressListener listener = {};
   std::stop_token stop = {};  ///< once it is asked for, RunError is thrown
-  /// Asked before each step, on all ranks: inputs that are new in it, by name. They have to lie as they did before, or
-  /// kernels are made ready again.
+  /// Asked before each step, on all ranks: inputs that are new in it, by name; before the first, those that nobody gave
+  /// yet. They have to lie as they did before, or kernels are made ready again.
   std::function<InputSources()> feed = {};
   /// Told after each step, on all ranks, when states have moved on and outputs are written: whether to go on.
   std::function<bool()> after = {};

@@ -35,6 +35,7 @@ class BatchReader {
   InputSources next();
   /// The samples of that one.
   const Batch& taken() const { return taken_; }
+  const Feeds& feeds() const { return feeds_; }
 
  private:
   void read(const std::stop_token& stop);

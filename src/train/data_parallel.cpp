@@ -7,7 +7,6 @@
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
 #include "run/saved_states.h"
-#include "train/collected.h"
 #include "train/course.h"
 #include "train/finite.h"
 
@@ -85,12 +84,8 @@ class DataParallel {
   }
 
   KeptStates first_states() {
-    if (resumed_) {
-      KeptStates states = program_->states();
-      const LoadedStates loaded = load_states(program_->compiled().graph, resumed_->path, request_.inflate);
-      states.begin(program_->tasks(), loaded.sources(), loaded.steps_done);
-      return states;
-    }
+    if (resumed_)
+      return program_->states(load_states(program_->compiled().graph, resumed_->path, request_.inflate).given());
     InputSources sources = constants_;
     const std::vector<Vertex>& vertices = program_->compiled().initial->graph.vertices;
     const auto reads_feed = [&](const Vertex& vertex) {
@@ -101,7 +96,7 @@ class DataParallel {
       for (auto& [name, source] : assemble(data_.feeds, data_.batches(request_, 0).front()))
         sources[name] = std::move(source);
     }
-    return program_->fresh_states(sources);
+    return program_->states(std::nullopt, sources);
   }
 
   InputSources states_now() const {
@@ -147,19 +142,7 @@ class DataParallel {
   }
 
   bool steps(StepProgram& program, BatchReader& reader, std::size_t count, std::int64_t samples) {
-    const auto next = [&] {
-      InputSources batch;
-      agree(job_, [&] { batch = reader.next(); });
-      return batch;
-    };
-    InputSources all = constants_;
-    for (auto& [name, source] : next()) all[name] = std::move(source);
-    bool is_first = true;
-    Collected collected(scalars_named(names_));
-    const auto feed = [&] { return std::exchange(is_first, false) ? InputSources{} : next(); };
-    const auto after = [&] {
-      std::vector<double> means;
-      for (const std::vector<double>& value : collected.take(job_)) means.push_back(job_.rank == 0 ? value.front() : 0);
+    const auto after = [&](const std::vector<double>& means) {
       agree(job_, [&] {
         if (job_.rank == 0) check_losses(data_.losses, names_, means, states_->steps_done());
       });
@@ -172,10 +155,8 @@ class DataParallel {
       return !course_->is_interrupted();
     };
     course_->start_clock();
-    const PlanRunReport report =
-        program.step(all, writers_for(program.tasks(), names_, collected), program.scalars(),
-                     {.count = count, .states = &*states_, .stop = request_.stop, .feed = feed, .after = after},
-                     data_.feeds, reader.taken());
+    const PlanRunReport report = program.step(constants_, reader, names_, program.scalars(),
+                                              {.count = count, .states = &*states_, .stop = request_.stop}, after);
     course_->stop_clock();
     course_->received(report.moved() * static_cast<std::int64_t>(report.runs.size()));
     return report.is_last;

@@ -157,26 +157,13 @@ std::vector<double> Evaluator::run(const InputSources& states, std::int64_t step
     std::size_t end = from;
     while (end < batches.size() && batches[end].size() == size) ++end;
     StepProgram& program = programs_.at(static_cast<std::int64_t>(size));
-    InputSources all = sources;
-    const auto next = [&] {
-      InputSources batch;
-      agree(job_, [&] { batch = reader.next(); });
-      return batch;
-    };
-    for (auto& [name, source] : next()) all[name] = std::move(source);
-    bool is_first = true;
-    Collected collected(scalars_named(names_));
     ScalarBindings scalars = program.scalars();
     set_steps_done(scalars, steps_done);
-    const auto feed = [&] { return std::exchange(is_first, false) ? InputSources{} : next(); };
-    const auto after = [&] {
-      const std::vector<std::vector<double>> values = collected.take(job_);
-      for (std::size_t i = 0; i < sums.size() && job_.rank == 0; ++i)
-        sums[i] += values[i].front() * static_cast<double>(size);
+    const auto after = [&](const std::vector<double>& values) {
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i] * static_cast<double>(size);
       return true;
     };
-    program.step(all, writers_for(program.tasks(), names_, collected), scalars,
-                 {.count = end - from, .feed = feed, .after = after}, feeds_, reader.taken());
+    program.step(sources, reader, names_, scalars, {.count = end - from}, after);
     from = end;
   }
   for (double& sum : sums) sum /= static_cast<double>(samples_.size());

@@ -10,7 +10,6 @@
 #include "run/saved_states.h"
 #include "tensor/convert.h"
 #include "tensor/tensor_file.h"
-#include "train/collected.h"
 #include "train/course.h"
 #include "train/finite.h"
 #include "train/subnets.h"
@@ -116,7 +115,7 @@ class LocalSgd {
     const StepProgram program(compiled, request_, nullptr, Job{});
     InputSources sources = constants_;
     for (auto& [name, source] : assemble(data_.feeds, data_.batches(request_, 0).front())) sources[name] = source;
-    const KeptStates states = program.fresh_states(sources);
+    const KeptStates states = program.states(std::nullopt, sources);
     for (std::size_t s = 0; s < program.tasks().states.size(); ++s)
       whole_[program.tasks().states[s].type.name] = owned(std::get<Tensor>(states[s].now()));
   }
@@ -184,29 +183,18 @@ class LocalSgd {
   States train_site(std::int64_t site, const Parts& parts, const States& part, std::vector<Batch> batches,
                     std::vector<double>& sums) {
     StepProgram& program = program_of(site);
-    KeptStates states = program.states();
-    states.begin(program.tasks(), {part.begin(), part.end()}, steps_done_);
+    KeptStates states = program.states(GivenStates{{part.begin(), part.end()}, steps_done_});
     const std::size_t count = batches.size();
     BatchReader reader(data_.feeds, std::move(batches));
     InputSources all = constants_;
     all.merge(places_of(subnets_, site, parts));
-    for (auto& [name, source] : reader.next()) all[name] = std::move(source);
-    bool is_first = true;
-    Collected collected(scalars_named(names_));
-    const auto after = [&] {
-      std::vector<double> values;
-      for (const std::vector<double>& value : collected.take(Job{})) values.push_back(value.front());
+    const auto after = [&](const std::vector<double>& values) {
       check_losses(data_.losses, names_, values, states.steps_done());
       for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
       return true;
     };
-    program.step(all, writers_for(program.tasks(), names_, collected), program.scalars(),
-                 {.count = count,
-                  .states = &states,
-                  .stop = request_.stop,
-                  .feed = [&] { return std::exchange(is_first, false) ? InputSources{} : reader.next(); },
-                  .after = after},
-                 data_.feeds, reader.taken());
+    program.step(all, reader, names_, program.scalars(), {.count = count, .states = &states, .stop = request_.stop},
+                 after);
     States trained;
     for (std::size_t s = 0; s < program.tasks().states.size(); ++s)
       trained[program.tasks().states[s].type.name] = std::get<Tensor>(states[s].now());

@@ -17,6 +17,7 @@
 #include "run/initial_states.h"
 #include "run/scalars.h"
 #include "run/stored_input.h"
+#include "train/collected.h"
 #include "train/sample_uses.h"
 
 namespace einrel {
@@ -154,12 +155,10 @@ StepProgram::StepProgram(Compiled compiled, const TrainRequest& request, const S
   if (const auto training = scalars_.find(training_name); training != scalars_.end())
     training->second = graph.steps.states.empty() ? 0 : 1;
   Chosen chosen = beside == nullptr ? choose(*compiled_, request.run, request.source, job_)
-                                    : choose_beside({*beside->compiled_, request.run, *beside->chosen_}, *compiled_,
-                                                    request.source, job_);
-  if (!job.is_started) {
-    check_room(
-        chosen, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
-  }
+                                    : choose_beside({beside->compiled_.get(), request.run, *beside->chosen_},
+                                                    *compiled_, request.source, job_);
+  check_room(
+      chosen, job, {}, [](const StoredRelation&) { return false; }, "--memory SIZE");
   chosen_ = std::make_unique<const Chosen>(std::move(chosen));
   doing_->graph = &this->compiled().graph;
   session_ = std::make_unique<Session>(chosen_->tasks, chosen_->resources(), job_);
@@ -189,12 +188,25 @@ PlanRunReport StepProgram::step(const InputSources& sources, std::vector<OutputW
   }
 }
 
-KeptStates StepProgram::states() const { return {tasks(), job_, states_folder(chosen_->memory)}; }
+PlanRunReport StepProgram::step(const InputSources& constants, BatchReader& reader,
+                                const std::vector<std::string>& names, const ScalarBindings& scalars, StepsAsked asked,
+                                const std::function<bool(const std::vector<double>&)>& told) {
+  Collected collected(scalars_named(names));
+  asked.feed = [&] {
+    InputSources batch;
+    agree(job_, [&] { batch = reader.next(); });
+    return batch;
+  };
+  asked.after = [&] {
+    std::vector<double> values;
+    for (const std::vector<double>& value : collected.take(job_)) values.push_back(value.empty() ? 0 : value.front());
+    return told(values);
+  };
+  return step(constants, writers_for(tasks(), names, collected), scalars, asked, reader.feeds(), reader.taken());
+}
 
-KeptStates StepProgram::fresh_states(const InputSources& sources) const {
-  KeptStates fresh = states();
-  begin_states(*compiled_, *chosen_, request_.run, request_.source, job_, sources, scalars_, fresh);
-  return fresh;
+KeptStates StepProgram::states(const std::optional<GivenStates>& given, const InputSources& inputs) const {
+  return begun_states({compiled_.get(), request_.run, *chosen_}, given, inputs, scalars_, request_.source, job_);
 }
 
 }  // namespace einrel

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <exception>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -63,11 +64,14 @@ class StepProgram {
   /// which sample it comes from.
   PlanRunReport step(const InputSources& sources, std::vector<OutputWriter> writers, const ScalarBindings& scalars,
                      const StepsAsked& asked, const Feeds& feeds, const Batch& batch);
+  /// The same on the next batches of a reader, as many as steps are asked for. `told` takes after each step the scalars
+  /// of these names, which rank 0 knows, and says whether to go on.
+  PlanRunReport step(const InputSources& constants, BatchReader& reader, const std::vector<std::string>& names,
+                     const ScalarBindings& scalars, StepsAsked asked,
+                     const std::function<bool(const std::vector<double>&)>& told);
   const ScalarBindings& scalars() const { return scalars_; }
-  /// Room for its states, without values.
-  KeptStates states() const;
-  /// With their first values. Throws as Session::step does.
-  KeptStates fresh_states(const InputSources& sources) const;
+  /// As begun_states.
+  KeptStates states(const std::optional<GivenStates>& given, const InputSources& inputs = {}) const;
 
  private:
   /// What is under way, also for the threads that end a job.

@@ -92,7 +92,7 @@ TEST(MemoryCheck, RefusesWhatCannotFitAndNamesTheVertex) {
   const Compiled compiled = compile("test.ein", graph_of("dims i=100000000000000\ninput X[i]\nY[i] = X[i] + 1\n"));
   try {
     check_room(
-        {whole_tasks(compiled), 1}, {}, [](const StoredRelation&) { return true; }, "--memory");
+        {whole_tasks(compiled), 1}, {}, {}, [](const StoredRelation&) { return true; }, "--memory");
     FAIL() << "no machine has 400 TB";
   } catch (const RunError& error) {
     EXPECT_THAT(error.what(), HasSubstr("computing 'Y' needs 400 TB"));

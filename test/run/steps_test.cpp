@@ -108,16 +108,13 @@ RunRequest request_of(const Way& way) {
 }
 
 StepsRun by_session(const Program& program, const Way& way, std::size_t steps,
-                    const std::function<void(const PlannedTasks&, KeptStates&)>& begin = {}) {
+                    const std::optional<GivenStates>& given = {}) {
   const Chosen chosen = choose(program.compiled, request_of(way), program.source, {});
   const PlannedTasks& tasks = chosen.tasks;
-  KeptStates states(tasks, {}, states_folder(chosen.memory));
   const InputSources sources = sources_of(program.inputs);
-  if (begin) {
-    begin(tasks, states);
-  } else {
-    begin_states(program.compiled, chosen, request_of(way), program.source, {}, sources, program.scalars, states);
-  }
+  const RunRequest request = request_of(way);
+  KeptStates states =
+      begun_states({&program.compiled, request, chosen}, given, sources, program.scalars, program.source, {});
   StepsRun run;
   run.outputs = output_tensors(tasks.graph);
   Session session(tasks, chosen.resources());
@@ -194,18 +191,14 @@ TEST(Steps, GoOnFromAFileToTheBit) {
     const std::string path = folder / name;
     for (const Way& way : {Way{}, Way{.sites = 3}}) {
       const StepsRun all = by_session(program, way, 5);
-      const auto begin_anew = [&](const PlannedTasks& tasks, KeptStates& states) {
-        InputSources halfway;
-        const StepsRun half = by_session(program, way, 2);
-        for (const auto& [state, tensor] : half.states) halfway[state] = tensor;
-        KeptStates written(tasks, {}, std::nullopt);
-        written.begin(tasks, halfway, 2);
-        save_states(written, tasks, path, {});
-        const LoadedStates loaded = load_states(program.compiled.graph, path);
-        EXPECT_EQ(loaded.steps_done, 2);
-        states.begin(tasks, loaded.sources(), loaded.steps_done);
-      };
-      const StepsRun rest = by_session(program, way, 3, begin_anew);
+      const PlannedTasks tasks = choose(program.compiled, request_of(way), program.source, {}).tasks;
+      KeptStates written(tasks, {}, std::nullopt);
+      const StepsRun half = by_session(program, way, 2);
+      written.begin(tasks, {{half.states.begin(), half.states.end()}, 2});
+      save_states(written, tasks, path, {});
+      const LoadedStates loaded = load_states(program.compiled.graph, path);
+      EXPECT_EQ(loaded.steps_done, 2);
+      const StepsRun rest = by_session(program, way, 3, loaded.given());
       EXPECT_EQ(rest.steps, 5);
       expect_same_bits(rest.states, all.states, name);
       expect_same_bits(rest.outputs, all.outputs, name);
@@ -274,7 +267,7 @@ TEST(Steps, RefuseACountThatItsTypeDoesNotHold) {
       "unused[] = f64(0)\n");
   const PlannedTasks tasks = whole_tasks(program.compiled);
   KeptStates states(tasks, {}, std::nullopt);
-  states.begin(tasks, {{"n", Tensor(DType::i32, make_shape({2}))}}, std::int64_t{1} << 31);
+  states.begin(tasks, {{{"n", Tensor(DType::i32, make_shape({2}))}}, std::int64_t{1} << 31});
   Outputs outputs = output_tensors(tasks.graph);
   Session session(tasks, {1, {}});
   EXPECT_THROW(session.step({}, writers_to(outputs, tasks.graph), program.scalars, {.states = &states}), RunError);

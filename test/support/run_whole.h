@@ -13,7 +13,7 @@ inline std::map<std::string, Tensor> run_whole(const Compiled& compiled, const T
   Session session(tasks, {threads, {}});
   const InputSources sources = sources_of(inputs);
   KeptStates states(tasks, {}, std::nullopt);
-  if (!tasks.states.empty()) states.begin(tasks, sources, static_cast<std::int64_t>(scalars.at(iteration_name)));
+  if (!tasks.states.empty()) states.begin(tasks, {sources, static_cast<std::int64_t>(scalars.at(iteration_name))});
   session.step(sources, writers_to(outputs, tasks.graph), scalars, {.states = &states});
   return outputs;
 }
