@@ -18,6 +18,18 @@ std::string bytes_by_rank(const std::vector<std::int64_t>& of_ranks) {
   return text + (of_ranks.size() > 1 ? " by rank" : "");
 }
 
+/// Bytes that came from other processes, where there are any.
+std::string received_text(const PlanRunReport& run, std::int64_t bytes) {
+  return run.is_counted ? bytes_text(bytes) : "shared";
+}
+
+/// What the table is of; `predicted` says of which site memory is predicted.
+std::string planned_line(const PlanRunReport& run, double plan_seconds, std::string_view predicted) {
+  return fmt::format("\n  planned in {}, {}; memory is that of tensors alive (some maybe on disk), {}measured {}\n",
+                     seconds_text(plan_seconds), counted(run.tasks, "task"), predicted,
+                     run.is_counted ? "on the rank that had most" : "for all sites together, in this process");
+}
+
 /// What was measured of the processes: memory, chunks on disk, bytes received beside those predicted.
 std::string processes_text(const PlanRunReport& run, std::int64_t predicted_bytes) {
   std::string text = fmt::format(
@@ -45,21 +57,16 @@ std::string analysis_of_vertices(const Explanation& explained, const PlanRunRepo
   };
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (is_input(graph.vertices[v])) continue;
-    text +=
-        line(printable(graph.vertices[v].name, 22),
-             {bytes_text(plan.costs.vertices[v].bytes()), run.is_counted ? bytes_text(run.vertex_bytes[v]) : "shared",
-              seconds_text(plan.costs.vertices[v].seconds), seconds_text(run.vertex_seconds[v]),
-              bytes_text(plan.peak.by_vertex[v]), bytes_text(run.vertex_live[v])}) +
-        "\n";
+    text += line(printable(graph.vertices[v].name, 22),
+                 {bytes_text(plan.costs.vertices[v].bytes()), received_text(run, run.vertex_bytes[v]),
+                  seconds_text(plan.costs.vertices[v].seconds), seconds_text(run.vertex_seconds[v]),
+                  bytes_text(plan.peak.by_vertex[v]), bytes_text(run.vertex_live[v])}) +
+            "\n";
   }
-  text += line("in all", {bytes_text(plan.costs.bytes), run.is_counted ? bytes_text(run.moved()) : "shared",
-                          seconds_text(plan.costs.seconds), seconds_text(run.seconds), bytes_text(plan.peak.bytes),
-                          bytes_text(run.most_live())});
-  text += fmt::format(
-      "\n  planned in {}, {}; memory is that of tensors alive (some maybe on disk), predicted for the site that needs "
-      "most, measured {}\n",
-      seconds_text(plan.seconds), counted(run.tasks, "task"),
-      run.is_counted ? "on the rank that had most" : "for all sites together, in this process");
+  text +=
+      line("in all", {bytes_text(plan.costs.bytes), received_text(run, run.moved()), seconds_text(plan.costs.seconds),
+                      seconds_text(run.seconds), bytes_text(plan.peak.bytes), bytes_text(run.most_live())});
+  text += planned_line(run, plan.seconds, "predicted for the site that needs most, ");
   const std::string measured = measured_on_others(request);
   if (!measured.empty())
     text +=
@@ -78,18 +85,13 @@ std::string analysis_of_relations(const AlgebraFacts& facts, const std::vector<s
   std::string text = fmt::format("\n{:<{}} {:>12} | {:>10} {:>12} {:>12}\n", "predicted | measured", column + 2,
                                  "bytes", "bytes", "seconds", "memory");
   for (std::size_t i = 0; i < bytes.size(); ++i) {
-    text +=
-        line(printable(facts.found().operations[i].text, column), bytes[i],
-             run.is_counted ? bytes_text(run.vertex_bytes[i]) : "shared", run.vertex_seconds[i], run.vertex_live[i]);
+    text += line(printable(facts.found().operations[i].text, column), bytes[i], received_text(run, run.vertex_bytes[i]),
+                 run.vertex_seconds[i], run.vertex_live[i]);
   }
   const std::int64_t predicted = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
-  text += line("in all", predicted, run.is_counted ? bytes_text(run.moved()) : "shared", run.seconds, run.most_live());
-  text += fmt::format(
-      "\n  planned in {}, {}; memory is that of tensors alive (some maybe on disk), measured {}\n"
-      "  operations that run together stand at one of them\n",
-      seconds_text(facts.plan_seconds), counted(run.tasks, "task"),
-      run.is_counted ? "on the rank that had most" : "for all sites together, in this process");
-  return text + processes_text(run, predicted);
+  text += line("in all", predicted, received_text(run, run.moved()), run.seconds, run.most_live());
+  return text + planned_line(run, facts.plan_seconds, "") + "  operations that run together stand at one of them\n" +
+         processes_text(run, predicted);
 }
 
 }  // namespace

@@ -8,13 +8,6 @@
 #include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
-namespace {
-
-double tensor_bytes(const Vertex& vertex) {
-  return static_cast<double>(element_count(vertex.bound)) * static_cast<double>(size_of(vertex.dtype));
-}
-
-}  // namespace
 
 std::string folded_name(const EinGraph& graph, const Folding& folding, std::size_t vertex) {
   const std::size_t times = folding.alike[vertex].size();
@@ -56,7 +49,7 @@ ProgramFacts facts_of(const Compiled& compiled, const Folding& folding) {
       continue;
     }
     ++facts.inputs;
-    const double bytes = tensor_bytes(vertex);
+    const double bytes = bytes_of(vertex);
     facts.input_bytes += bytes;
     if (folding.shown[v] != v) continue;
     inputs.push_back({folded_name(graph, folding, v), bytes * static_cast<double>(folding.alike[v].size())});
@@ -74,7 +67,7 @@ std::vector<VertexTotals> totals_together(const EinGraph& graph, const std::vect
   for (std::size_t v = 0; v < totals.size(); ++v) {
     VertexTotals& shown = totals[folding.shown[v]];
     shown.flops += flops(graph.vertices[v]);
-    shown.bytes += tensor_bytes(graph.vertices[v]);
+    shown.bytes += bytes_of(graph.vertices[v]);
     if (calls.empty()) continue;
     for (const KernelCall& call : calls[v]) shown.seconds += call.all_seconds();
   }
