@@ -45,10 +45,15 @@ class Table1 {
     return store_.add(LocalAggregate{op.group_by, op.kernel, std::nullopt}, {shuffled(op.group_by)});
   }
   IaId operator()(const Join& op) const {
-    const std::size_t arity = arity_of(0) + arity_of(1) - op.keys_left.size();
-    const IaId left = store_.add(Bcast{}, {inputs_[0]});
-    return store_.add(LocalJoin{op.keys_left, op.keys_right, op.kernel, identity_map(arity), op.numbers},
-                      {left, inputs_[1]});
+    std::vector<IaId> inputs;
+    std::size_t arity = 0;
+    for (std::size_t i = 0; i < inputs_.size(); ++i) {
+      arity += arity_of(i);
+      inputs.push_back(i + 1 < inputs_.size() ? store_.add(Bcast{}, {inputs_[i]}) : inputs_[i]);
+    }
+    return store_.add(
+        LocalJoin{op.keys_left, op.keys_right, op.kernel, identity_map(arity - op.keys_left.size()), op.numbers},
+        std::move(inputs));
   }
   IaId operator()(const ReKey& op) const {
     return store_.add(LocalMap{op.map, identity_kernel(store_[inputs_[0]].type.relation.dtype)}, inputs_);

@@ -101,6 +101,26 @@ void check_pieces(const Repart& op, const Shape& bound) {
     throw UserError(fmt::format("it moves {} pieces; at most {} are moved at a time", count, most_store_tuples));
 }
 
+/// Where pairs lie whose left and right tuples do, both by positions of the joined key.
+Placement placement_of_pairs(const Placement& left, const Placement& right, const KeyMap& key_map) {
+  const bool left_is_everywhere = std::holds_alternative<Everywhere>(left);
+  const bool right_is_everywhere = std::holds_alternative<Everywhere>(right);
+  if (left_is_everywhere && right_is_everywhere) return Everywhere{};
+  const auto has_copies = [](const Partitioned& part) { return copies_of(part.grid) > 1; };
+  const auto* of_left = std::get_if<Partitioned>(&left);
+  const auto* of_right = std::get_if<Partitioned>(&right);
+  // Each says where the pairs are: a side whose tuples have one site, a side whose partners are everywhere, both sides.
+  std::vector<Placement> candidates;
+  if (of_left != nullptr && (right_is_everywhere || !has_copies(*of_left))) candidates.emplace_back(*of_left);
+  if (of_right != nullptr && (left_is_everywhere || !has_copies(*of_right))) candidates.emplace_back(*of_right);
+  if (of_left != nullptr && of_right != nullptr) candidates.push_back(meeting(*of_left, *of_right));
+  for (const Placement& candidate : candidates) {
+    Placement result = mapped(candidate, key_map);
+    if (!std::holds_alternative<Scattered>(result)) return result;
+  }
+  return Scattered{};
+}
+
 class Inference {
  public:
   Inference(IaNode& node, const std::vector<const IaNode*>& inputs, std::int64_t sites)
@@ -191,8 +211,9 @@ class Inference {
     if (sites.empty()) work_at(std::nullopt, flops);
     for (const Site site : sites) work_at(site, flops);
   }
-  Placement joined_placement(const LocalJoin& op) const;
-  std::vector<Site> common_sites(std::size_t l, std::size_t r, const SiteLists& left, const SiteLists& right) const;
+  Placement joined_placement(const LocalJoin& op, const std::vector<JoinedRelation>& joined) const;
+  /// The sites that all tuples which meet have in common.
+  std::vector<Site> common_sites(const std::vector<std::size_t>& members, const std::vector<SiteLists>& lists) const;
   /// Whether some group of a complete relation lies on several sites, so that each folds a part. Throws when tuples
   /// with copies are among those of such groups, or beside them.
   bool folds_leave_parts(const KeyPositions& group_by, const SiteLists& sites) const;
@@ -210,68 +231,64 @@ class Inference {
   double calls_ = 0;
 };
 
-Placement Inference::joined_placement(const LocalJoin& op) const {
-  const PhysicalType& left = in(0);
-  const PhysicalType& right = in(1);
-  if (is_everywhere(left) && is_everywhere(right)) return Everywhere{};
-  const auto has_copies = [](const Partitioned& part) { return copies_of(part.grid) > 1; };
-  const auto* of_left = std::get_if<Partitioned>(&left.placement);
-  std::optional<Partitioned> of_right;
-  if (const auto* part = std::get_if<Partitioned>(&right.placement)) {
-    of_right = Partitioned{joined_positions_of_right(part->positions, left.relation.key_arity, right.relation.key_arity,
-                                                     op.keys_left, op.keys_right),
-                           part->grid};
+Placement Inference::joined_placement(const LocalJoin& op, const std::vector<JoinedRelation>& joined) const {
+  Placement left = in().placement;
+  std::size_t arity = in().relation.key_arity;
+  for (std::size_t i = 1; i < inputs_.size(); ++i) {
+    const PhysicalType& right = in(i);
+    arity += right.relation.key_arity - joined[i].right.size();
+    Placement of_right = right.placement;
+    if (auto* const part = std::get_if<Partitioned>(&of_right)) {
+      for (std::size_t& position : part->positions) position = joined[i].places[position];
+    }
+    left = placement_of_pairs(left, of_right, i + 1 == inputs_.size() ? op.key_map : identity_map(arity));
   }
-  // Each says where the pairs are: a side whose tuples have one site, a side whose partners are everywhere, both sides.
-  std::vector<Placement> candidates;
-  if (of_left != nullptr && (is_everywhere(right) || !has_copies(*of_left))) candidates.emplace_back(*of_left);
-  if (of_right && (is_everywhere(left) || !has_copies(*of_right))) candidates.emplace_back(*of_right);
-  if (of_left != nullptr && of_right) candidates.push_back(meeting(*of_left, *of_right));
-  for (const Placement& candidate : candidates) {
-    Placement result = mapped(candidate, op.key_map);
-    if (!std::holds_alternative<Scattered>(result)) return result;
-  }
-  return Scattered{};
+  return left;
 }
 
-std::vector<Site> Inference::common_sites(std::size_t l, std::size_t r, const SiteLists& left,
-                                          const SiteLists& right) const {
-  if (left[l].empty()) return right[r];
-  if (right[r].empty()) return left[l];
-  std::vector<Site> common;
-  std::set_intersection(left[l].begin(), left[l].end(), right[r].begin(), right[r].end(), std::back_inserter(common));
-  if (common.empty()) {
-    throw UserError(fmt::format("the tuple {} of the left relation lies on {}, its partner {} on {}",
-                                to_string(in(0).relation.chunks[l].key), sites_text(left[l]),
-                                to_string(in(1).relation.chunks[r].key), sites_text(right[r])));
+std::vector<Site> Inference::common_sites(const std::vector<std::size_t>& members,
+                                          const std::vector<SiteLists>& lists) const {
+  std::vector<Site> common = lists.front()[members.front()];  // none: all sites
+  for (std::size_t i = 1; i < members.size(); ++i) {
+    const std::vector<Site>& own = lists[i][members[i]];
+    if (own.empty()) continue;
+    std::vector<Site> both;
+    std::set_intersection(common.begin(), common.end(), own.begin(), own.end(), std::back_inserter(both));
+    if (!common.empty() && both.empty()) {
+      throw UserError(fmt::format("the tuple {} of the left relation lies on {}, its partner {} on {}",
+                                  to_string(in().relation.chunks[members.front()].key), sites_text(common),
+                                  to_string(in(i).relation.chunks[members[i]].key), sites_text(own)));
+    }
+    common = common.empty() ? own : both;
   }
   return common;
 }
 
 void Inference::operator()(const LocalJoin& op) {
-  const RelationType& left = in(0).relation;
-  const RelationType& right = in(1).relation;
-  refuse_partial(in(0), "a join");
-  refuse_partial(in(1), "a join");
-  check_join_positions(op.keys_left, op.keys_right, left, right);
-  check_argument_types(op.kernel, {left.dtype, right.dtype}, op.numbers);
-  const SiteLists left_sites = sites_of_chunks(in(0));
-  const SiteLists right_sites = sites_of_chunks(in(1));
-  const std::size_t joined_arity = left.key_arity + right.key_arity - op.keys_left.size();
-  const bool keeps_key = is_identity(op.key_map, joined_arity);
+  std::vector<const RelationType*> relations;
+  std::vector<SiteLists> lists;
+  for (const IaNode* const input : inputs_) {
+    refuse_partial(input->type, "a join");
+    relations.push_back(&input->type.relation);
+    lists.push_back(sites_of_chunks(input->type));
+  }
+  const JoinInputs inputs = join_inputs(op.keys_left, op.keys_right, relations);
+  check_argument_types(op.kernel, inputs.dtypes, op.numbers);
+  const bool keeps_key = is_identity(op.key_map, inputs.arity);
   KernelCalls calls(op.kernel);
   NewTuples made;
-  for_each_match(left, op.keys_left, right, op.keys_right, [&](std::size_t l, std::size_t r) {
-    const std::vector<Site> sites = common_sites(l, r, left_sites, right_sites);
-    const KernelCalls::Call& call = calls(with_numbers({left.chunks[l].bound, right.chunks[r].bound}, op.numbers));
+  for_each_match(inputs.keys, inputs.joined, [&](const std::vector<std::size_t>& members, const Key& key) {
+    const std::vector<Site> sites = common_sites(members, lists);
+    std::vector<Shape> bounds;
+    for (std::size_t i = 0; i < members.size(); ++i) bounds.push_back(relations[i]->chunks[members[i]].bound);
+    const KernelCalls::Call& call = calls(with_numbers(std::move(bounds), op.numbers));
     work_on(sites, call.flops);
-    Key key = joined_key(left.chunks[l].key, right.chunks[r].key, op.keys_right);
     numbers_of(key, op.numbers);
-    Key mapped_key = keeps_key ? key : evaluate(op.key_map, key);
-    made.add(std::move(key), std::move(mapped_key), call.bound, sites);
+    made.add(key, keeps_key ? key : evaluate(op.key_map, key), call.bound, sites);
   });
   const std::size_t rank = made.rank();
-  node_.type = std::move(made).gather(op.key_map.outputs.size(), rank, result_dtype(op.kernel), joined_placement(op));
+  node_.type = std::move(made).gather(op.key_map.outputs.size(), rank, result_dtype(op.kernel),
+                                      joined_placement(op, inputs.joined));
 }
 
 /// What the arrays of a map become, under the old keys, numbered where there are several outputs per input.
@@ -443,22 +460,6 @@ SiteLists sites_of_chunks(const PhysicalType& type) {
   SiteLists sites(type.relation.chunks.size());
   for (const PlacedChunk& tuple : type.tuples) sites[tuple.chunk].push_back(tuple.site);
   return sites;
-}
-
-KeyPositions joined_positions_of_right(const KeyPositions& positions, std::size_t left_arity, std::size_t right_arity,
-                                       const KeyPositions& keys_left, const KeyPositions& keys_right) {
-  const KeyPositions free = complement(keys_right, right_arity);
-  KeyPositions result;
-  for (const std::size_t position : positions) {
-    const auto joined = std::find(keys_right.begin(), keys_right.end(), position);
-    if (joined != keys_right.end()) {
-      result.push_back(keys_left[static_cast<std::size_t>(joined - keys_right.begin())]);
-    } else {
-      const auto at = std::find(free.begin(), free.end(), position);
-      result.push_back(left_arity + static_cast<std::size_t>(at - free.begin()));
-    }
-  }
-  return result;
 }
 
 Placement mapped(const Placement& placement, const KeyMap& map) {

@@ -15,9 +15,6 @@ void infer_node(IaNode& node, const std::vector<const IaNode*>& inputs, std::int
 using SiteLists = std::vector<std::vector<Site>>;
 /// All lists are empty when the relation is Everywhere. Of a partial relation a site may stand several times.
 SiteLists sites_of_chunks(const PhysicalType& type);
-/// Where `positions` of the right key stand in the joined key.
-KeyPositions joined_positions_of_right(const KeyPositions& positions, std::size_t left_arity, std::size_t right_arity,
-                                       const KeyPositions& keys_left, const KeyPositions& keys_right);
 /// Where tuples lie after their keys were mapped: Partitioned stays so while the map copies its positions.
 Placement mapped(const Placement& placement, const KeyMap& map);
 

@@ -100,7 +100,7 @@ class NodeRun {
   }
 
  private:
-  const SiteTuples& in(std::size_t site, std::size_t i = 0) const { return (*inputs_[i])[site]; }
+  const SiteTuples& in(std::size_t site) const { return (*inputs_.front())[site]; }
 
   SiteTuples local(const LocalFilter& op, std::size_t site) const {
     SiteTuples result;
@@ -110,15 +110,15 @@ class NodeRun {
     return result;
   }
   SiteTuples local(const LocalJoin& op, std::size_t site) const {
+    std::vector<const SiteTuples*> here;
+    for (const PhysicalRelation* const input : inputs_) here.push_back(&(*input)[site]);
     SiteTuples result;
-    for (const auto& [left_key, left] : in(site, 0)) {
-      for (const auto& [right_key, right] : in(site, 1)) {
-        if (project(left_key, op.keys_left) != project(right_key, op.keys_right)) continue;
-        const Key key = joined_key(left_key, right_key, op.keys_right);
-        result.emplace(evaluate(op.key_map, key),
-                       evaluate(op.kernel, with_numbers({left, right}, key, op.numbers), scalars_));
-      }
-    }
+    for_each_match(here, op.keys_left, op.keys_right, [&](const Key& key, const auto& tuples) {
+      std::vector<Tensor> arrays;
+      for (const auto* const tuple : tuples) arrays.push_back(tuple->second);
+      result.emplace(evaluate(op.key_map, key),
+                     evaluate(op.kernel, with_numbers(std::move(arrays), key, op.numbers), scalars_));
+    });
     return result;
   }
   SiteTuples local(const LocalAggregate& op, std::size_t site) const {

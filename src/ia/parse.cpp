@@ -98,7 +98,10 @@ class Builder {
   IaId build(const calls::Call& call, const std::vector<IaId>& values) {
     std::vector<IaId> inputs;
     for (const std::size_t node : call.inputs) inputs.push_back(values[node]);
-    const std::size_t wanted = call.name.text == "local_join" ? 2 : call.name.text == "positions" ? 0 : 1;
+    const bool is_join = call.name.text == "local_join";
+    const std::size_t wanted = is_join                         ? std::max<std::size_t>(2, inputs.size())
+                               : call.name.text == "positions" ? 0
+                                                               : 1;
     if (inputs.size() != wanted) {
       throw SyntaxError{
           {fmt::format("{} takes {} relations, not {}", call.name.text, wanted, inputs.size()), {call.span}, ""}};
@@ -164,12 +167,14 @@ class Builder {
 
   IaOp join(const calls::Call& call, const std::vector<IaId>& inputs) {
     LocalJoin result{calls::read_positions(parameter(call, 0)), calls::read_positions(parameter(call, 1)), {}, {}};
+    std::vector<const RelationType*> relations;
+    for (const IaId input : inputs) relations.push_back(&type(input));
+    std::size_t arity = 0;
     try {
-      check_join_positions(result.keys_left, result.keys_right, type(inputs[0]), type(inputs[1]));
+      arity = join_inputs(result.keys_left, result.keys_right, relations).arity;
     } catch (const UserError& error) {
       throw SyntaxError{{error.what(), {call.span}, ""}};
     }
-    const std::size_t arity = type(inputs[0]).key_arity + type(inputs[1]).key_arity - result.keys_left.size();
     result.key_map = call.parameters.size() > 3 ? calls::read_key_map(parameter(call, 3), arity) : identity_map(arity);
     result.numbers = numbers(call, 4, arity);
     result.kernel = kernel(call, 2, inputs, result.numbers);

@@ -29,10 +29,9 @@ std::string grid_text(const SiteGrid& grid) {
   return copies.empty() ? text : fmt::format("{}, <{}>", text, fmt::join(copies, ","));
 }
 
-/// Name and parameters of an operation; the arities are those of its inputs' keys.
+/// Name and parameters of an operation; the arity is that of its inputs' keys together.
 struct HeadText {
   std::size_t arity;
-  std::size_t arity_of_right;
   std::int64_t sites;
 
   std::string operator()(const PlacedRelation& op) const {
@@ -54,7 +53,7 @@ struct HeadText {
   std::string operator()(const LocalJoin& op) const {
     const std::string head =
         fmt::format("local_join({}, {}, {}", to_string(op.keys_left), to_string(op.keys_right), op.kernel.name);
-    const std::size_t joined = arity_of_right + arity - op.keys_left.size();
+    const std::size_t joined = arity - op.keys_left.size();
     const bool is_plain = is_identity(op.key_map, joined) && op.numbers.outputs.empty();
     return head + (is_plain ? "" : ", " + to_string(op.key_map, joined)) + numbers_text(op.numbers, joined) + ")";
   }
@@ -107,12 +106,12 @@ std::map<IaId, std::string> names_of(const IaStore& store, const std::vector<IaP
 std::string to_text(const IaStore& store, IaId id, const std::map<IaId, std::string>& names) {
   const IaNode& node = store[id];
   std::vector<std::string> inputs;
-  std::vector<std::size_t> arities{0, 0};
-  for (std::size_t i = 0; i < node.inputs.size(); ++i) {
-    inputs.push_back(names.at(node.inputs[i]));
-    arities[i] = store[node.inputs[i]].type.relation.key_arity;
+  std::size_t arity = 0;
+  for (const IaId input : node.inputs) {
+    inputs.push_back(names.at(input));
+    arity += store[input].type.relation.key_arity;
   }
-  const std::string text = std::visit(HeadText{arities[0], arities[1], store.sites()}, node.op);
+  const std::string text = std::visit(HeadText{arity, store.sites()}, node.op);
   return inputs.empty() ? text : fmt::format("{}({})", text, fmt::join(inputs, ", "));
 }
 

@@ -78,11 +78,11 @@ class Lowering {
                                                            grid(plan_of(role), role.labels, plan_of(role).copies)}});
     }
     if (const auto* const join = std::get_if<Join>(&at.op)) {
-      const IaId left = brought(n, 0);
-      const IaId right = brought(n, 1);
+      std::vector<IaId> inputs;
+      for (std::size_t i = 0; i < at.inputs.size(); ++i) inputs.push_back(brought(n, i));
       return store_.add(
           LocalJoin{join->keys_left, join->keys_right, join->kernel, identity_map(role.labels.size()), join->numbers},
-          {left, right});
+          std::move(inputs));
     }
     if (const auto* const transform = std::get_if<Transform>(&at.op)) {
       const IaId in = is_own(n) ? ids_[at.inputs.front().index] : brought(n, 0);

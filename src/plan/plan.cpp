@@ -11,7 +11,6 @@
 
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
-#include "tra/body_split.h"
 #include "tra/lowering.h"
 
 namespace einrel {

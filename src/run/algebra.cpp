@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
+#include "einsum/passes/join_split.h"
 #include "ia/from_tra.h"
 #include "plan/lower.h"
 #include "tra/from_einsum.h"
@@ -13,7 +14,8 @@
 namespace einrel {
 
 TraExpr algebra_of(const Compiled& compiled, std::int64_t sites) {
-  return from_einsum(compiled.graph, default_cuts(compiled.graph, sites));
+  const EinGraph graph = split_joins(compiled.graph, 2);
+  return from_einsum(graph, default_cuts(graph, sites));
 }
 
 std::vector<IaPlan> plans_of(const AlgebraPlan& plan) {

@@ -13,6 +13,7 @@
 #include "einsum/graph/print.h"
 #include "einsum/passes/contraction_order.h"
 #include "einsum/passes/factor_split.h"
+#include "einsum/passes/join_split.h"
 #include "einsum/passes/selection_split.h"
 #include "run/compile.h"
 
@@ -30,6 +31,8 @@ const std::vector<Pass>& all_passes() {
        [](const EinGraph& graph, Compiled& compiled) { return order_contractions(graph, compiled.contractions); }},
       {"factors", "what a factor of a sum computes again and again becomes a tensor", true,
        [](const EinGraph& graph, Compiled&) { return split_factors(graph); }},
+      {"joins", "vertices over more than 32 tensors become several: databases join no more than 64 tables", false,
+       [](const EinGraph& graph, Compiled&) { return split_joins(graph, 32); }},
       {recompute_pass, "computes tensors again that a limit of memory has no room to keep", true},
       {fusion_pass, "kernels whose results stay in the cache between them run together, as one task", true}};
   return all;

@@ -28,7 +28,7 @@ std::vector<DimensionCut> result_cuts(const Vertex& vertex, const std::vector<st
 /// The program over chunks (EinDecomp, section 4.3): every vertex Z[lZ] = (+) (x)(X[lX], Y[lY]) with partition vector d
 /// becomes ReKey(Aggregate(Join(Repartition X, Repartition Y))), with the same EinSum as kernel. What the paper has
 /// not:
-/// - bodies over more than two operands become chains of joins, at the exact types of their steps;
+/// - a vertex over any number of operands is one join of all relations that it reads;
 /// - a label's value is where the chunk begins, a number of the key, and the position in it;
 /// - a label that no operand reads becomes a LabelPositions;
 /// - a repeated label X[i,i] is a Filter k0 == k1 and a ReKey;

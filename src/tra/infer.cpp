@@ -35,31 +35,39 @@ class NodeInference {
   RelationType operator()(const Tile& op) const { return infer_tile(op, in()); }
   RelationType operator()(const Concat& op) const { return infer_concat(op, in()); }
   RelationType operator()(const Join& op) const {
-    check_join_positions(op.keys_left, op.keys_right, in(0), in(1));
-    const Key left = frontier(in(0));
-    const Key right = frontier(in(1));
-    for (std::size_t i = 0; i < op.keys_left.size(); ++i) {
-      const std::int64_t a = left[op.keys_left[i]];
-      const std::int64_t b = right[op.keys_right[i]];
-      if (a == b) continue;
-      throw UserError(fmt::format(
-          "position {} of the left keys goes up to {} (frontier {}), but position {} of the right keys, which it is "
-          "joined with, up to {} (frontier {}); cut both alike, or repartition one",
-          op.keys_left[i], a - 1, to_string(left), op.keys_right[i], b - 1, to_string(right)));
+    std::vector<const RelationType*> relations;
+    for (const TraId input : node_.inputs) relations.push_back(&types_[input.index]);
+    Key left;
+    std::size_t r = 0;
+    for (const JoinedRelation& joined : join_inputs(op.keys_left, op.keys_right, relations).joined) {
+      const Key right = frontier(*relations[r++]);
+      check_frontiers(left, right, joined);
+      left = joined_key(left, right, joined.right);
     }
-    return infer_join(op, in(0), in(1));
+    return infer_join(op, relations);
   }
   RelationType operator()(const Repartition& op) const { return infer_repartition(op, in()); }
 
  private:
-  const RelationType& in(std::size_t i = 0) const { return types_[node_.inputs[i].index]; }
+  static void check_frontiers(const Key& left, const Key& right, const JoinedRelation& joined) {
+    for (std::size_t i = 0; i < joined.left.size(); ++i) {
+      const std::int64_t a = left[joined.left[i]];
+      const std::int64_t b = right[joined.right[i]];
+      if (a == b) continue;
+      throw UserError(fmt::format(
+          "position {} of the left keys goes up to {} (frontier {}), but position {} of the right keys, which it is "
+          "joined with, up to {} (frontier {}); cut both alike, or repartition one",
+          joined.left[i], a - 1, to_string(left), joined.right[i], b - 1, to_string(right)));
+    }
+  }
+  const RelationType& in() const { return types_[node_.inputs.front().index]; }
   const TraNode& node_;
   const std::vector<RelationType>& types_;
 };
 
-std::size_t input_count(const TraOp& op) {
-  if (std::holds_alternative<Join>(op)) return 2;
-  return std::holds_alternative<StoredRelation>(op) || std::holds_alternative<LabelPositions>(op) ? 0 : 1;
+std::size_t input_count(const TraNode& node) {
+  if (std::holds_alternative<Join>(node.op)) return std::max<std::size_t>(2, node.inputs.size());
+  return std::holds_alternative<StoredRelation>(node.op) || std::holds_alternative<LabelPositions>(node.op) ? 0 : 1;
 }
 
 /// Operations that are defined on relations with holes.
@@ -100,14 +108,30 @@ void check_argument_types(const Kernel& kernel, std::vector<DType> found, const 
   }
 }
 
-void check_join_positions(const KeyPositions& keys_left, const KeyPositions& keys_right, const RelationType& left,
-                          const RelationType& right) {
-  check_positions(keys_left, left.key_arity, "the left list");
-  check_positions(keys_right, right.key_arity, "the right list");
+std::vector<JoinedRelation> joined_relations(const KeyPositions& keys_left, const KeyPositions& keys_right,
+                                             const std::vector<std::size_t>& arities) {
+  if (arities.size() == 2) check_positions(keys_left, arities.front(), "the left list");
+  check_positions(keys_right, std::accumulate(arities.begin() + 1, arities.end(), std::size_t{0}), "the right list");
   if (keys_left.size() != keys_right.size()) {
     throw UserError(fmt::format("{} positions of the left keys cannot be joined with {} of the right keys",
                                 keys_left.size(), keys_right.size()));
   }
+  std::vector<JoinedRelation> relations{{{}, {}, all_positions(arities.front())}};
+  std::size_t arity = arities.front();  // of the key so far
+  std::size_t begin = 0;                // of the relation's positions among those of all right keys
+  for (std::size_t r = 1; r < arities.size(); begin += arities[r++]) {
+    JoinedRelation& joined = relations.emplace_back();
+    joined.places.assign(arities[r], no_position);
+    for (std::size_t i = 0; i < keys_right.size(); ++i) {
+      if (keys_right[i] < begin || keys_right[i] >= begin + arities[r]) continue;
+      joined.left.push_back(keys_left[i]);
+      joined.right.push_back(keys_right[i] - begin);
+      joined.places[joined.right.back()] = keys_left[i];
+    }
+    check_positions(joined.left, arity, "the left list");
+    for (const std::size_t free : complement(joined.right, arities[r])) joined.places[free] = arity++;
+  }
+  return relations;
 }
 
 void check_positions(const KeyPositions& positions, std::size_t arity, const char* what) {
@@ -122,14 +146,51 @@ void check_positions(const KeyPositions& positions, std::size_t arity, const cha
   }
 }
 
-void for_each_match(const RelationType& left, const KeyPositions& keys_left, const RelationType& right,
-                    const KeyPositions& keys_right, const std::function<void(std::size_t, std::size_t)>& visit) {
-  std::map<Key, std::vector<std::size_t>> by_key;
-  for (std::size_t r = 0; r < right.chunks.size(); ++r) by_key[project(right.chunks[r].key, keys_right)].push_back(r);
-  for (std::size_t l = 0; l < left.chunks.size(); ++l) {
-    const auto matches = by_key.find(project(left.chunks[l].key, keys_left));
-    if (matches == by_key.end()) continue;
-    for (const std::size_t r : matches->second) visit(l, r);
+JoinInputs join_inputs(const KeyPositions& keys_left, const KeyPositions& keys_right,
+                       const std::vector<const RelationType*>& relations) {
+  JoinInputs inputs;
+  std::vector<std::size_t> arities;
+  for (const RelationType* const relation : relations) {
+    arities.push_back(relation->key_arity);
+    inputs.dtypes.push_back(relation->dtype);
+    std::vector<const Key*>& keys = inputs.keys.emplace_back();
+    for (const Chunk& chunk : relation->chunks) keys.push_back(&chunk.key);
+  }
+  inputs.joined = joined_relations(keys_left, keys_right, arities);
+  inputs.arity = std::accumulate(arities.begin(), arities.end(), std::size_t{0}) - keys_left.size();
+  return inputs;
+}
+
+void for_each_match(const std::vector<std::vector<const Key*>>& keys, const std::vector<JoinedRelation>& relations,
+                    const std::function<void(const std::vector<std::size_t>&, const Key&)>& visit) {
+  struct Met {
+    std::vector<std::size_t> members;
+    Key key;
+  };
+  std::vector<Met> so_far;
+  for (std::size_t first = 0; first < keys.front().size(); ++first) so_far.push_back({{first}, *keys.front()[first]});
+  for (std::size_t r = 1; r < relations.size(); ++r) {
+    const JoinedRelation& joined = relations[r];
+    std::map<Key, std::vector<std::size_t>> by_key;
+    for (std::size_t c = 0; c < keys[r].size(); ++c) by_key[project(*keys[r][c], joined.right)].push_back(c);
+    std::vector<Met> longer;
+    for (Met& left : so_far) {
+      const auto matches = by_key.find(project(left.key, joined.left));
+      if (matches == by_key.end()) continue;
+      left.members.push_back(0);
+      for (const std::size_t c : matches->second) {
+        left.members.back() = c;
+        Key key = joined_key(left.key, *keys[r][c], joined.right);
+        if (r + 1 == relations.size()) {
+          visit(left.members, key);
+          continue;
+        }
+        if (longer.size() >= most_chunks)
+          throw UserError(fmt::format("the join makes more than {} tuples; cut into fewer chunks", most_chunks));
+        longer.push_back({left.members, std::move(key)});
+      }
+    }
+    so_far = std::move(longer);
   }
 }
 
@@ -333,26 +394,28 @@ RelationType infer_aggregate(const KeyPositions& group_by, const Kernel& kernel,
   return type;
 }
 
-RelationType infer_join(const Join& op, const RelationType& left, const RelationType& right) {
-  check_join_positions(op.keys_left, op.keys_right, left, right);
-  check_argument_types(op.kernel, {left.dtype, right.dtype}, op.numbers);
-  RelationType type{left.key_arity + right.key_arity - op.keys_left.size(), 0, result_dtype(op.kernel), {}};
+RelationType infer_join(const Join& op, const std::vector<const RelationType*>& relations) {
+  const JoinInputs in = join_inputs(op.keys_left, op.keys_right, relations);
+  check_argument_types(op.kernel, in.dtypes, op.numbers);
+  RelationType type{in.arity, 0, result_dtype(op.kernel), {}};
   std::vector<Key> origins;
   KernelCalls calls(op.kernel);
-  for_each_match(left, op.keys_left, right, op.keys_right, [&](std::size_t l, std::size_t r) {
-    const Chunk& a = left.chunks[l];
-    const Chunk& b = right.chunks[r];
+  for_each_match(in.keys, in.joined, [&](const std::vector<std::size_t>& members, const Key& key) {
     if (type.chunks.size() >= most_chunks)
       throw UserError(fmt::format("the join makes more than {} tuples; cut into fewer chunks", most_chunks));
-    Key key = joined_key(a.key, b.key, op.keys_right);
+    std::vector<Shape> bounds;
+    for (std::size_t r = 0; r < members.size(); ++r) bounds.push_back(relations[r]->chunks[members[r]].bound);
     numbers_of(key, op.numbers);
     try {
-      type.chunks.push_back({std::move(key), calls(with_numbers({a.bound, b.bound}, op.numbers)).bound});
+      type.chunks.push_back({key, calls(with_numbers(bounds, op.numbers)).bound});
     } catch (const UserError& error) {
-      throw UserError(fmt::format("{} (left array {} under the key {}, right array {} under {})", error.what(),
-                                  to_string(a.bound), to_string(a.key), to_string(b.bound), to_string(b.key)));
+      std::string arrays;
+      for (std::size_t r = 0; r < members.size(); ++r)
+        arrays += fmt::format("{} array {} under {}{}", r == 0 ? "left" : ", right", to_string(bounds[r]),
+                              r == 0 ? "the key " : "", to_string(*in.keys[r][members[r]]));
+      throw UserError(fmt::format("{} ({})", error.what(), arrays));
     }
-    origins.push_back(a.key);
+    origins.push_back(*in.keys.front()[members.front()]);
   });
   type.rank = common_rank(type.chunks);
   return sorted_by_key(std::move(type), origins);
@@ -365,8 +428,8 @@ std::vector<RelationType> infer(const TraExpr& program) {
   for (std::size_t i = 0; i < program.nodes.size(); ++i) {
     const TraNode& node = program.nodes[i];
     const TraId id{i};
-    if (node.inputs.size() != input_count(node.op))
-      throw TraError(id, fmt::format("{} takes {} relations, not {}", describe(program, id), input_count(node.op),
+    if (node.inputs.size() != input_count(node))
+      throw TraError(id, fmt::format("{} takes {} relations, not {}", describe(program, id), input_count(node),
                                      node.inputs.size()));
     if (!takes_holes(node.op)) {
       for (const TraId input : node.inputs) check_continuity(program, input, types[input.index], describe(program, id));

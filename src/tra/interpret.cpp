@@ -30,15 +30,14 @@ class NodeInterpreter {
     return result;
   }
   Relation operator()(const Join& op) const {
+    std::vector<const Relation*> relations;
+    for (const TraId input : node_.inputs) relations.push_back(&relations_[input.index]);
     Relation result;
-    for (const auto& [left_key, left] : in(0)) {
-      for (const auto& [right_key, right] : in(1)) {
-        if (project(left_key, op.keys_left) != project(right_key, op.keys_right)) continue;
-        Key key = joined_key(left_key, right_key, op.keys_right);
-        Tensor array = evaluate(op.kernel, with_numbers({left, right}, key, op.numbers), scalars_);
-        result.emplace(std::move(key), std::move(array));
-      }
-    }
+    for_each_match(relations, op.keys_left, op.keys_right, [&](const Key& key, const auto& tuples) {
+      std::vector<Tensor> arrays;
+      for (const auto* const tuple : tuples) arrays.push_back(tuple->second);
+      result.emplace(key, evaluate(op.kernel, with_numbers(std::move(arrays), key, op.numbers), scalars_));
+    });
     return result;
   }
   Relation operator()(const ReKey& op) const {
@@ -84,7 +83,7 @@ class NodeInterpreter {
   }
 
  private:
-  const Relation& in(std::size_t i = 0) const { return relations_[node_.inputs[i].index]; }
+  const Relation& in() const { return relations_[node_.inputs.front().index]; }
   const TraNode& node_;
   const std::vector<Relation>& relations_;
   const TensorBindings& inputs_;

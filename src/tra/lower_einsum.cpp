@@ -8,7 +8,6 @@
 #include "einsum/expr/scalar_expr.h"
 #include "einsum/graph/selection.h"
 #include "einsum/graph/vertex_facts.h"
-#include "tra/body_split.h"
 #include "tra/lowering.h"
 #include "tra/named_kernels.h"
 #include "tra/partial_reduction.h"
@@ -76,8 +75,7 @@ class EinSumLowering {
     const std::vector<std::size_t> output = e.output;
     const std::optional<Scatter> scatter = scatter_of(e);
     if (scatter) count_within_chunks(e, *scatter);
-    std::vector<std::size_t> extents = take_extents(e);
-    split(e, extents);
+    const std::vector<std::size_t> extents = take_extents(e);
     if (!reduces_cut_labels(e)) {
       const Source source = apply(e, joined(operands_read(e.body), extents), name);
       return arranged(scatter ? cut_to_chunks(source, output, e.dtype, *scatter) : source, output);
@@ -125,7 +123,7 @@ class EinSumLowering {
   }
 
   /// In the place of T, T - begin for each chunk of v; in the place of v, a label of all chunks, which are as large as
-  /// the first one then. Two relations are left.
+  /// the first one then.
   void count_within_chunks(ChunkedEinSum& e, const Scatter& scatter) {
     const std::int64_t largest = chunk_begin(cuts_.labels[scatter.label].extent, {cuts_.parts[scatter.label], 1}, 1);
     const std::size_t within = cuts_.labels.size();
@@ -235,23 +233,6 @@ class EinSumLowering {
     return e.operands.size() - 1;
   }
 
-  /// Parts that become a relation of their own have no chunks along a label that none of their operands has: values of
-  /// such labels in them are read like tensors from now on. Returns whether there are any.
-  bool read_positions_in(ChunkedEinSum& e, std::vector<ScalarExpr>& parts) {
-    std::vector<std::size_t> read;
-    for (const ScalarExpr& part : parts) read = joined(std::move(read), operands_read(part));
-    bool found = false;
-    for (ScalarExpr& part : parts) {
-      part = substitute(part, [&](const ScalarStep& step) -> std::vector<ScalarStep> {
-        const std::optional<std::size_t> label = label_read(step);
-        if (!label || !cuts_.is_cut(*label) || is_read_plainly(e, read, *label)) return {};
-        found = true;
-        return converted({operand_step(positions_operand(e, *label), DType::i64)}, step.type);
-      });
-    }
-    return found;
-  }
-
   /// i64 as another type.
   static std::vector<ScalarStep> converted(std::vector<ScalarStep> steps, DType type) {
     if (type != DType::i64) steps.push_back({type, Convert{}});
@@ -271,37 +252,6 @@ class EinSumLowering {
       if (cuts_.is_cut(label) && !is_read_plainly(e, read, label)) extents.push_back(positions_operand(e, label));
     }
     return extents;
-  }
-
-  /// Turns parts of the body into relations of their own, until it and `extents` read at most two relations.
-  void split(ChunkedEinSum& e, std::vector<std::size_t>& extents) {
-    split_body(e);
-    while (sources_of(e, joined(operands_read(e.body), extents)).size() > 2) {
-      // The body is one relation or two already: it takes in one label after the other.
-      std::vector<ScalarExpr> whole{std::move(e.body)};
-      const bool reads_more = read_positions_in(e, whole);
-      e.body = std::move(whole.front());
-      if (reads_more) {
-        split_body(e);
-        continue;
-      }
-      std::vector<std::size_t> taken;
-      if (sources_of(e, operands_read(e.body)).size() < 2) {
-        taken.push_back(extents.back());
-        extents.pop_back();
-      }
-      e.body = {materialise(e, e.body, taken)};
-    }
-  }
-
-  void split_body(ChunkedEinSum& e) {
-    const PartUse use{[&](std::size_t operand) { return e.operands[operand].source; },
-                      [&](std::vector<ScalarExpr>& parts) { return read_positions_in(e, parts); },
-                      [&](const std::vector<ScalarExpr>& parts) -> std::vector<std::vector<ScalarStep>> {
-                        if (parts.size() == 2) return pack(e, parts[0], parts[1]);
-                        return {materialise(e, parts[0], {})};
-                      }};
-    e.body = over_two_relations(e.body, use);
   }
 
   /// The sources of these operands, ascending.
@@ -330,80 +280,6 @@ class EinSumLowering {
     return labels;
   }
 
-  /// Of a part of the body, which reads these operands and no others: all that is needed to compute it. The operands
-  /// are named there as they are called in it.
-  static ChunkedEinSum part_of(const ChunkedEinSum& e, ScalarExpr body, std::vector<std::size_t>& operands) {
-    const std::set<std::size_t> used(operands.begin(), operands.end());
-    const std::vector<std::size_t> sources = sources_of(e, operands);
-    ChunkedEinSum part{{}, {}, {}, {}, std::nullopt, std::move(body), {}};
-    for (const std::size_t source : sources) part.sources.push_back(e.sources[source]);
-    std::map<std::size_t, std::size_t> own;
-    for (const std::size_t operand : used) {
-      own[operand] = part.operands.size();
-      part.operands.push_back(e.operands[operand]);
-      std::size_t& source = part.operands.back().source;
-      source = static_cast<std::size_t>(std::lower_bound(sources.begin(), sources.end(), source) - sources.begin());
-    }
-    for (std::size_t& operand : operands) operand = own.at(operand);
-    map_operands(part.body, [&](std::size_t operand) { return own.at(operand); });
-    return part;
-  }
-
-  /// A part of the body becomes a relation: exactly, since every step is rounded to its type anyway. What reads it.
-  std::vector<ScalarStep> materialise(ChunkedEinSum& e, const ScalarExpr& part,
-                                      const std::vector<std::size_t>& extents) {
-    std::vector<std::size_t> operands = joined(operands_read(part), extents);
-    const std::vector<std::size_t> output = labels_of(e, part, operands);
-    ChunkedEinSum inner = part_of(e, part, operands);
-    inner.output = output;
-    inner.dtype = part.type();
-    e.sources.push_back(apply(inner, operands, part_name()));
-    e.operands.push_back({e.sources.size() - 1, plain_access(output)});
-    return {operand_step(e.operands.size() - 1, inner.dtype)};
-  }
-
-  /// The condition and the first value of a where become one relation P, with P[..,0] and P[..,1] along a new last
-  /// dimension: P[..,p] = where(p == 0, condition, value). What reads each of them.
-  std::vector<std::vector<ScalarStep>> pack(ChunkedEinSum& e, const ScalarExpr& condition, const ScalarExpr& value) {
-    const std::size_t which = packing_label();
-    const DType type = value.type();
-    const bool converts = type != DType::boolean;
-    ScalarExpr body{{{DType::i64, LabelValue{which}},
-                     {DType::i64, Constant{std::int64_t{0}}},
-                     {DType::boolean, ApplyBinary{BinaryFunction::equal}}}};
-    body.steps.insert(body.steps.end(), condition.steps.begin(), condition.steps.end());
-    if (converts) body.steps.push_back({type, Convert{}});
-    body.steps.insert(body.steps.end(), value.steps.begin(), value.steps.end());
-    body.steps.push_back({type, ApplyWhere{}});
-    std::vector<std::size_t> operands = operands_read(body);
-    const std::vector<std::size_t> labels = labels_of(e, body, operands);
-    ChunkedEinSum inner = part_of(e, std::move(body), operands);
-    inner.output = joined(labels, {which});
-    inner.dtype = type;
-    e.sources.push_back(apply(inner, operands, part_name()));
-    std::vector<ScalarStep> read_condition{operand_step(e.operands.size(), type)};
-    if (converts) read_condition.push_back({DType::boolean, Convert{}});
-    const std::vector<ScalarStep> read_value{operand_step(e.operands.size() + 1, type)};
-    for (const std::int64_t at : {0, 1}) {
-      e.operands.push_back({e.sources.size() - 1, plain_access(labels)});
-      e.operands.back().access.indices.push_back({at, {}});
-    }
-    return {read_condition, read_value};
-  }
-
-  /// The label of extent 2 that `pack` counts with; it is no label of the vertex.
-  std::size_t packing_label() {
-    if (!packing_label_) {
-      std::string name = "p";
-      while (std::any_of(cuts_.labels.begin(), cuts_.labels.end(), [&](const Label& l) { return l.name == name; }))
-        name += "p";
-      packing_label_ = cuts_.labels.size();
-      cuts_.labels.push_back({name, Extent(2)});
-      cuts_.parts.push_back(1);
-    }
-    return *packing_label_;
-  }
-
   struct KernelWithValues {
     Kernel kernel;
     std::vector<std::size_t>
@@ -422,10 +298,9 @@ class EinSumLowering {
     return begins;
   }
 
-  /// One kernel over these operands, which read two relations at most.
+  /// One kernel over these operands.
   Source apply(const ChunkedEinSum& e, const std::vector<std::size_t>& operands, const std::string& name) {
     const std::vector<std::size_t> sources = sources_of(e, operands);
-    invariant(sources.size() <= 2, "a join is of two relations");
     if (sources.empty()) {  // every program needs something to start from
       ChunkedEinSum from_one = e;
       from_one.sources = {{builder_.find_or_add(LabelPositions{Extent(1), {1, 1}}, {}), DType::i64, {std::nullopt}}};
@@ -434,22 +309,37 @@ class EinSumLowering {
       return transformed(kernel_for(from_one, {0}, {0}, name), source, e.dtype);
     }
     auto [kernel, values] = kernel_for(e, operands, sources, name);
-    const Source& left = e.sources[sources.front()];
-    if (sources.size() == 1) return transformed({std::move(kernel), std::move(values)}, left, e.dtype);
-    const Source& right = e.sources[sources.back()];
+    if (sources.size() == 1)
+      return transformed({std::move(kernel), std::move(values)}, e.sources[sources.front()], e.dtype);
     Join join{{}, {}, std::move(kernel)};  // its numbers when its key is known
-    Source result{{}, e.dtype, left.keys};
-    for (std::size_t p = 0; p < left.keys.size(); ++p) {
-      const auto at = std::find(right.keys.begin(), right.keys.end(), left.keys[p]);
-      if (!left.keys[p] || at == right.keys.end()) continue;
-      join.keys_left.push_back(p);
-      join.keys_right.push_back(static_cast<std::size_t>(at - right.keys.begin()));
+    Source result{{}, e.dtype, {}};
+    std::vector<TraId> inputs;
+    std::vector<KeyLabels> keys;
+    std::size_t begin = 0;  // of the positions of a source among those of all but the first
+    for (const std::size_t s : sources) {
+      const Source& source = e.sources[s];
+      join_onto(result.keys, source.keys, begin, join);
+      begin += inputs.empty() ? 0 : source.keys.size();
+      inputs.push_back(source.id);
+      keys.push_back(source.keys);
     }
-    for (const std::size_t p : complement(join.keys_right, right.keys.size())) result.keys.push_back(right.keys[p]);
     join.numbers = begins_of(values, result.keys);
-    result.id = builder_.add(std::move(join), {left.id, right.id});
-    builder_.explain(result.id, {left.keys, right.keys}, result.keys);
+    result.id = builder_.add(std::move(join), std::move(inputs));
+    builder_.explain(result.id, std::move(keys), result.keys);
     return result;
+  }
+
+  /// Joins a relation with these keys to what there is so far: `begin` is where their positions begin.
+  static void join_onto(KeyLabels& so_far, const KeyLabels& keys, std::size_t begin, Join& join) {
+    KeyPositions joined;
+    for (std::size_t p = 0; p < so_far.size(); ++p) {
+      const auto at = std::find(keys.begin(), keys.end(), so_far[p]);
+      if (!so_far[p] || at == keys.end()) continue;
+      join.keys_left.push_back(p);
+      joined.push_back(static_cast<std::size_t>(at - keys.begin()));
+      join.keys_right.push_back(begin + joined.back());
+    }
+    for (const std::size_t p : complement(joined, keys.size())) so_far.push_back(keys[p]);
   }
 
   Source transformed(KernelWithValues run, const Source& source, DType dtype) {
@@ -543,7 +433,6 @@ class EinSumLowering {
   std::string name_;
   LabelCuts cuts_;
   std::size_t parts_ = 0;
-  std::optional<std::size_t> packing_label_;
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "einsum/graph/vertex_facts.h"
-#include "tra/body_split.h"
+#include "tensor/convert.h"
 #include "tra/lowering.h"
 #include "tra/repartition.h"
 
@@ -9,6 +9,13 @@ namespace einrel::lowering {
 namespace {
 
 bool has_no_elements(const Shape& bound) { return std::find(bound.begin(), bound.end(), Extent(0)) != bound.end(); }
+
+/// A number, as a step of that type leaves it: rounded, saturated or made 0 or 1.
+ScalarStep number_step(double value, DType type) {
+  return with_stored_type(type, [&]<class Stored>() -> ScalarStep {
+    return {type, Constant{widen(narrow<Stored>(value))}};
+  });
+}
 
 /// Reads of operand `operand` become `step` in its place.
 void replace_reads(ScalarExpr& body, std::size_t operand, double pad) {
@@ -96,6 +103,8 @@ std::size_t find_or_add(std::vector<Source>& sources, Source source, const Label
 }
 
 }  // namespace
+
+ScalarStep operand_step(std::size_t operand, DType type) { return {type, OperandValue{operand}}; }
 
 Access plain_access(const std::vector<std::size_t>& labels) {
   Access access;

@@ -84,6 +84,9 @@ struct LabelCuts {
 /// Throws UserError naming label and reason for a cut that the label does not allow.
 void check_cuts(const EinGraph& graph, const GraphCuts& cuts);
 
+/// The value of an operand; the step's type is given, for operands arrive in their compute type.
+ScalarStep operand_step(std::size_t operand, DType type);
+
 /// X[l0,l1,...]
 Access plain_access(const std::vector<std::size_t>& labels);
 

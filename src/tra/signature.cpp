@@ -1,5 +1,7 @@
 #include "tra/signature.h"
 
+#include <algorithm>
+
 namespace einrel {
 namespace {
 
@@ -11,9 +13,13 @@ class Visitor {
   Signature operator()(const LabelPositions&) const { return {1, 1, DType::i64}; }
   Signature operator()(const Aggregate& op) const { return {op.group_by.size(), in().rank, in().dtype}; }
   Signature operator()(const Join& op) const {
-    const Signature& right = inputs_[1];
-    return {in().key_arity + complement(op.keys_right, right.key_arity).size(),
-            result_rank(op.kernel, {in().rank, right.rank}), result_dtype(op.kernel)};
+    std::size_t arity = 0;
+    std::vector<std::size_t> ranks;
+    for (const Signature& input : inputs_) {
+      arity += input.key_arity;
+      ranks.push_back(input.rank);
+    }
+    return {arity - std::min(arity, op.keys_right.size()), result_rank(op.kernel, ranks), result_dtype(op.kernel)};
   }
   Signature operator()(const ReKey& op) const { return {op.map.outputs.size(), in().rank, in().dtype}; }
   Signature operator()(const Filter&) const { return in(); }

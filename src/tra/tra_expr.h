@@ -36,8 +36,8 @@ struct Aggregate {
   bool operator==(const Aggregate&) const = default;
 };
 /// Join(joinKeysL, joinKeysR, projOp): pairs whose keys agree at these positions. Output key: the left key, then the
-/// right key without keys_right. `numbers` of that key are what the kernel takes after the arrays, as i64 of rank 0: so
-/// a kernel can know where its chunk begins, though it does not see keys.
+/// right key without keys_right; of more relations each joins that of those before, and keys_right counts through all.
+/// `numbers` of it are what the kernel takes after the arrays, as i64 of rank 0: where its chunk begins, for example.
 struct Join {
   KeyPositions keys_left;
   KeyPositions keys_right;

@@ -24,6 +24,26 @@ TEST(IaText, ReadsBackWhatItPrints) {
   }
 }
 
+TEST(IaText, HasJoinsOfSeveralRelationsThatNoRuleIsAbout) {
+  const std::string inputs =
+      "input X[4,4] : f32 cut <2,2> on all\ninput Y[4,6] : f32 cut <2,3> on all\ninput W[6] : f32 cut <3> on <0>\n";
+  const std::string text = "kernel f(A[i,j], B[j,k], C[k]) -> [i,j,k] = A[i,j] * B[j,k] + C[k]\n" + inputs;
+  const std::string joined = "Z = local_join(<1,2>, <0,2>, f)(X, Y, W)\noutput Z\n";
+  const IaProgram program = parse_ia(SourceText("wide", text + joined), 3);
+  const IaNode& join = program.store[program.plan.front().id];
+  EXPECT_EQ(join.type.relation.key_arity, 3U);
+  EXPECT_EQ(join.type.relation.chunks.size(), 12U);
+  EXPECT_EQ(join.type.tuples.size(), 12U);  // each where its chunk of W lies
+  EXPECT_EQ(to_text(program.store, program.plan), inputs + joined);
+  for (const Rule& rule : all_rules()) EXPECT_FALSE(match(program.store, rule, program.plan.front().id)) << rule.name;
+}
+
+TEST(IaText, SaysWhichPositionsAJoinOfSeveralRelationsHasNot) {
+  const std::string text = "kernel f(A[i], B[i], C[i]) -> [i] = A[i] * B[i] + C[i]\ninput X[4] cut <2>\n";
+  EXPECT_THAT(error_of(text + "Z = local_join(<0,1>, <0,1>, f)(X, X, X)"), HasSubstr("names position 1"));
+  EXPECT_THAT(error_of(text + "Z = local_join(<0>, <2>, f)(X, X, X)"), HasSubstr("the right list <2>"));
+}
+
 TEST(IaText, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(error_of(std::string(two_matrices) + "Z = bcats(X)"), HasSubstr("unknown operation 'bcats'"));
   EXPECT_THAT(error_of(std::string(two_matrices) + "Z = bcast(W)"), HasSubstr("unknown relation 'W'"));

@@ -51,7 +51,8 @@ TEST(Passes, AreRecordedInTheOrderOfTheListWithVerticesThatFollowFromOneToTheNex
     EXPECT_GE(record.seconds, 0);
     vertices = record.vertices_after;
   }
-  EXPECT_EQ(names, (std::vector<std::string_view>{"gradient", "minimize", "needed", "selections", "order", "factors"}));
+  EXPECT_EQ(names, (std::vector<std::string_view>{"gradient", "minimize", "needed", "selections", "order", "factors",
+                                                  "joins"}));
   EXPECT_EQ(vertices, program.graph.vertices.size());
 }
 

@@ -25,15 +25,16 @@ std::vector<Called> kernels_of(const TraExpr& program) {
   const std::vector<RelationType> types = infer(program);
   std::vector<Called> found;
   for (const TraNode& node : program.nodes) {
-    const auto rank = [&](std::size_t input) { return types[node.inputs.at(input).index].rank; };
+    std::vector<std::size_t> ranks;
+    for (const TraId input : node.inputs) ranks.push_back(types[input.index].rank);
     if (const auto* const join = std::get_if<Join>(&node.op)) {
-      found.push_back({join->kernel, {rank(0), rank(1)}});
-      found.back().ranks.resize(2 + join->numbers.outputs.size(), 0);
+      ranks.resize(ranks.size() + join->numbers.outputs.size(), 0);
+      found.push_back({join->kernel, ranks});
     } else if (const auto* const transform = std::get_if<Transform>(&node.op)) {
-      found.push_back({transform->kernel, {rank(0)}});
-      found.back().ranks.resize(1 + transform->numbers.outputs.size(), 0);
+      ranks.resize(ranks.size() + transform->numbers.outputs.size(), 0);
+      found.push_back({transform->kernel, ranks});
     } else if (const auto* const aggregate = std::get_if<Aggregate>(&node.op)) {
-      found.push_back({aggregate->kernel, {rank(0), rank(0)}});
+      found.push_back({aggregate->kernel, {ranks.front(), ranks.front()}});
     }
   }
   return found;

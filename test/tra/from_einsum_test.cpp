@@ -185,19 +185,18 @@ TEST(FromEinsum, ANumberForEveryPositionStartsFromPositions) {
   }
 }
 
-TEST(FromEinsum, ThreeOperandsAreTwoJoins) {
+TEST(FromEinsum, ThreeOperandsAreOneJoin) {
   const EinGraph graph = graph_of("dims i=5 j=4\ninput A[i,j], B[j], C[i]\nZ[i] = max[j] A[i,j] * B[j] - C[i]");
   const GraphCuts cuts = cuts_by_label(graph, {{"i", 2}, {"j", 2}}, {{"A", {"i", "j"}}, {"B", {"j"}}, {"C", {"i"}}});
   EXPECT_TRUE(same_as_reference(graph, cuts, counted_inputs(graph)));
   const EinGraph sum = graph_of("dims i=5\ninput A[i], B[i], C[i]\nZ[i] = A[i] * B[i] - C[i]");
-  EXPECT_THAT(operations(from_einsum(sum, cuts_by_label(sum, {}))),
-              ElementsAre("A", "B", "C", "join<0><0>", "join<0><0>"));
+  EXPECT_THAT(operations(from_einsum(sum, cuts_by_label(sum, {}))), ElementsAre("A", "B", "C", "join<0,0><0,1>"));
 }
 
-TEST(FromEinsum, ConditionAndValueOfAWhereOverThreeTensorsArePackedWithoutLoss) {
+TEST(FromEinsum, ConditionAndValueOfAWhereOverThreeTensorsMeetWithoutLoss) {
   const EinGraph graph = graph_of("dims i=5\ninput C[i] : f64\ninput A[i], B[i] : i32\nZ[i] = where(C[i], A[i], B[i])");
   const GraphCuts cuts = cuts_by_label(graph, {{"i", 2}}, {{"A", {"i"}}, {"B", {"i"}}, {"C", {"i"}}});
-  EXPECT_THAT(operations(from_einsum(graph, cuts)), ElementsAre("C", "A", "B", "join<0><0>", "join<0><0>"));
+  EXPECT_THAT(operations(from_einsum(graph, cuts)), ElementsAre("C", "A", "B", "join<0,0><0,1>"));
   TensorBindings inputs = counted_inputs(graph);
   // Neither truncating 0.25 to i32 nor rounding 1e-300 may make it 0.
   inputs["C"] = tensor_of(DType::f64, make_shape({5}), {0.25, 0, 1e-300, std::nan(""), -0.0});

@@ -106,16 +106,16 @@ class NodeTasks {
     const bool has_copies = std::any_of(sites.begin(), sites.end(), [](const auto& of) { return of.size() > 1; });
     PlacedArrays result = nothing();
     for (std::size_t site = 0; site < result.size(); ++site) {
-      std::map<Key, std::vector<Pair>> groups;
-      for (auto& [key, pair] : joined(op, site)) groups[project(key, aggregate.group_by)].push_back(std::move(pair));
-      for (auto& [key, pairs] : groups) {
-        std::stable_partition(pairs.begin(), pairs.end(),
-                              [&](const Pair& pair) { return has_copies || !pair.has_arrived; });
+      std::map<Key, std::vector<Joined>> groups;
+      for (auto& [key, one] : joined(op, site)) groups[project(key, aggregate.group_by)].push_back(std::move(one));
+      for (auto& [key, all] : groups) {
+        std::stable_partition(all.begin(), all.end(),
+                              [&](const Joined& one) { return has_copies || !one.has_arrived; });
         std::vector<ArrayId> runs;
-        for (std::size_t begin = 0; begin < pairs.size(); begin += longest_run) {
+        for (std::size_t begin = 0; begin < all.size(); begin += longest_run) {
           std::vector<Arguments> calls;
-          for (std::size_t i = begin; i < std::min(begin + longest_run, pairs.size()); ++i)
-            calls.push_back(std::move(pairs[i].arguments));
+          for (std::size_t i = begin; i < std::min(begin + longest_run, all.size()); ++i)
+            calls.push_back(std::move(all[i].arguments));
           runs.push_back(builder_.call_onto(op.kernel, calls, static_cast<Site>(site)));
         }
         result[site].emplace(key, folded(std::get<Kernel>(aggregate.fold), std::move(runs), static_cast<Site>(site)));
@@ -133,7 +133,7 @@ class NodeTasks {
 
  private:
   PlacedArrays nothing() const { return PlacedArrays(static_cast<std::size_t>(sites_)); }
-  const SiteArrays& in(std::size_t site, std::size_t i = 0) const { return inputs_[i]->arrays[site]; }
+  const SiteArrays& in(std::size_t site) const { return inputs_.front()->arrays[site]; }
   bool has_arrived(std::size_t site, std::size_t i, const Key& key) const {
     return inputs_[i]->arrived[site].count(key) != 0;
   }
@@ -208,31 +208,30 @@ class NodeTasks {
     }
     return result;
   }
-  /// Two arrays that a join brings together.
-  struct Pair {
+  /// Arrays that a join brings together.
+  struct Joined {
     Arguments arguments;
     bool has_arrived = false;  ///< one of them
   };
-  /// The pairs of arrays that meet on a site, by the keys of their results.
-  std::multimap<Key, Pair> joined(const LocalJoin& op, std::size_t site) const {
-    std::multimap<Key, std::pair<Key, ArrayId>> partners;
-    for (const auto& [key, array] : in(site, 1)) partners.emplace(project(key, op.keys_right), std::pair(key, array));
-    std::multimap<Key, Pair> result;
-    for (const auto& [left_key, left] : in(site, 0)) {
-      const auto [first, last] = partners.equal_range(project(left_key, op.keys_left));
-      for (auto partner = first; partner != last; ++partner) {
-        const auto& [right_key, right] = partner->second;
-        const Key key = joined_key(left_key, right_key, op.keys_right);
-        const bool came = has_arrived(site, 0, left_key) || has_arrived(site, 1, right_key);
-        result.emplace(evaluate(op.key_map, key), Pair{{{left, right}, evaluate(op.numbers, key)}, came});
+  /// The arrays that meet on a site, by the keys of their results.
+  std::multimap<Key, Joined> joined(const LocalJoin& op, std::size_t site) const {
+    std::vector<const SiteArrays*> here;
+    for (const PlacedTuples* const input : inputs_) here.push_back(&input->arrays[site]);
+    std::multimap<Key, Joined> result;
+    for_each_match(here, op.keys_left, op.keys_right, [&](const Key& key, const auto& tuples) {
+      Joined joined{{{}, evaluate(op.numbers, key)}};
+      for (std::size_t i = 0; i < tuples.size(); ++i) {
+        joined.arguments.arrays.push_back(tuples[i]->second);
+        joined.has_arrived = joined.has_arrived || has_arrived(site, i, tuples[i]->first);
       }
-    }
+      result.emplace(evaluate(op.key_map, key), std::move(joined));
+    });
     return result;
   }
   SiteArrays local(const LocalJoin& op, std::size_t site) {
     SiteArrays result;
-    for (const auto& [key, pair] : joined(op, site))
-      result.emplace(key, builder_.call(op.kernel, pair.arguments, static_cast<Site>(site)));
+    for (const auto& [key, one] : joined(op, site))
+      result.emplace(key, builder_.call(op.kernel, one.arguments, static_cast<Site>(site)));
     return result;
   }
   SiteArrays local(const LocalAggregate& op, std::size_t site) {

@@ -25,10 +25,17 @@ const Kernel* kernel_called(const IaOp& op) {
   return map == nullptr ? nullptr : std::get_if<Kernel>(&map->arrays);
 }
 
-bool is_one_value(const RelationType& type, const KeyPositions& besides) {
-  const Key end = frontier(type);
-  for (std::size_t i = 0; i < end.size(); ++i) {
-    if (end[i] > 1 && std::find(besides.begin(), besides.end(), i) == besides.end()) return false;
+/// Whether all others of these relations are read alike for all tuples of one: their keys, but for what is joined with
+/// its key, have one value.
+bool are_one_value_beside(const LocalJoin& join, const std::vector<const RelationType*>& relations, std::size_t one) {
+  std::vector<std::size_t> arities;
+  for (const RelationType* const relation : relations) arities.push_back(relation->key_arity);
+  const std::vector<JoinedRelation> joined = joined_relations(join.keys_left, join.keys_right, arities);
+  for (std::size_t r = 0; r < relations.size(); ++r) {
+    const Key end = frontier(*relations[r]);
+    for (std::size_t p = 0; p < end.size(); ++p) {
+      if (end[p] > 1 && !is_subset({joined[r].places[p]}, joined[one].places)) return false;
+    }
   }
   return true;
 }
@@ -74,8 +81,9 @@ class Relations {
     if (node.type.relation.chunks.size() != read.type.relation.chunks.size()) return false;
     const auto* const join = std::get_if<LocalJoin>(&node.op);
     if (join == nullptr) return true;
-    const RelationType& other = store_[node.inputs[1 - input]].type.relation;
-    return is_one_value(other, input == 0 ? join->keys_right : join->keys_left);
+    std::vector<const RelationType*> relations;
+    for (const IaId each : node.inputs) relations.push_back(&store_[each].type.relation);
+    return are_one_value_beside(*join, relations, input);
   }
   /// Operations whose kernels may run together have the same level: none of them waits for another by way of one that
   /// moves something or reads other tuples.

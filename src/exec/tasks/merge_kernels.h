@@ -23,8 +23,8 @@ struct MergedKernels {
   std::vector<std::size_t> steps;  ///< per kernel, the step that computes its result, or in which that is computed
 };
 
-/// An element-wise step that one other reads, each element once, is computed in that: a vertex of several operands,
-/// which binary joins take apart, is one again. O(steps).
+/// An element-wise step that one other reads, each element once, is computed in that: nothing lies between a statement
+/// and the only one that reads it. O(steps).
 MergedKernels merged(const std::vector<MergedKernel>& kernels, std::vector<DType> arguments);
 
 }  // namespace einrel

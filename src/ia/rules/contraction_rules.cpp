@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "ia/infer.h"
 #include "ia/rules/conditions.h"
 #include "ia/rules/tables.h"
+#include "tra/infer.h"
 
 namespace einrel::rules {
 namespace {
@@ -35,8 +35,7 @@ std::vector<IaId> replicate_both(IaStore& store, const Match& match) {
   const LocalJoin& join = match.op<LocalJoin>(2);
   const std::size_t left_arity = match.relation(0).relation.key_arity;
   const std::size_t right_arity = match.relation(1).relation.key_arity;
-  const KeyPositions right =
-      joined_positions_of_right(all_positions(right_arity), left_arity, right_arity, join.keys_left, join.keys_right);
+  const KeyPositions right = joined_relations(join.keys_left, join.keys_right, {left_arity, right_arity})[1].places;
   Key front = frontier(match.relation(0).relation);  // of the joined key, with room for tuples without a partner
   front.resize(left_arity + right_arity - join.keys_left.size(), 0);
   const Key right_front = frontier(match.relation(1).relation);

@@ -53,7 +53,7 @@ std::optional<Match> match(const IaStore& store, const Rule& rule, IaId at) {
     result.nodes.push_back(id);
     expected.insert(expected.end(), store[id].inputs.rbegin(), store[id].inputs.rend());
   }
-  return result;
+  return expected.empty() ? std::optional(std::move(result)) : std::nullopt;  // else a join of more relations
 }
 
 std::string broken_condition(const Rule& rule, const Match& match) {

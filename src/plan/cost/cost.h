@@ -88,9 +88,9 @@ PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machi
 /// The same, with what is known of transfers between so many sites.
 PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers);
 
-/// Bytes that a site holds per binding of the labels while it computes its parts of a vertex, between one join and the
-/// next; 0 where it reads and reduces in one go. Where the labels of argmax are cut, values are compared with the
-/// extreme; a vertex that reads more than two tensors joins two of them at a time.
+/// Bytes that a site may hold per binding of the labels while it computes its parts of a vertex; 0 where it reads and
+/// reduces in one go. Where the labels of argmax are cut, values are compared with the extreme; of a vertex that reads
+/// more than two tensors, values may lie in memory before they are reduced.
 std::int64_t bytes_between(const Vertex& vertex, const VertexPlan& plan);
 
 /// The type in which a vertex adds up partial results, and how often each of its result's elements travels: where the

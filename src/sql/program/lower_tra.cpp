@@ -26,7 +26,13 @@ std::int64_t most_tiles(const RelationType& type, const Tile& op) {
   return most;
 }
 
-/// The query of one node. Columns of inputs are called x.k0, x.chunk (of the second y.k0).
+std::vector<JoinedRelation> joined_by(const TraNode& node, const Join& join, const std::vector<RelationType>& types) {
+  std::vector<std::size_t> arities;
+  for (const TraId input : node.inputs) arities.push_back(types[input.index].key_arity);
+  return joined_relations(join.keys_left, join.keys_right, arities);
+}
+
+/// The query of one node. Columns of inputs are called x.k0, x.chunk (of the second y.k0, of the third y2.k0).
 class QueryOf {
  public:
   QueryOf(const TraNode& node, const std::vector<RelationType>& types, std::vector<std::string> from,
@@ -58,15 +64,22 @@ class QueryOf {
 
   std::string operator()(const Join& op) const {
     std::vector<std::string> columns = column_names(type(0).key_arity, "x.");
-    for (const std::size_t position : complement(op.keys_right, type(1).key_arity))
-      columns.push_back(fmt::format("y.k{}", position));
-    std::vector<std::string> equal;
-    for (std::size_t i = 0; i < op.keys_left.size(); ++i)
-      equal.push_back(fmt::format("x.k{} = y.k{}", op.keys_left[i], op.keys_right[i]));
-    const std::string on = equal.empty() ? " CROSS JOIN " : " JOIN ";
-    return fmt::format("SELECT {}{} AS chunk FROM {} AS x{}{} AS y{}{}", named(columns),
-                       call_of(op.kernel, {type(0).rank, type(1).rank}, op.numbers, columns), from_[0], on, from_[1],
-                       equal.empty() ? "" : " ON ", fmt::join(equal, " AND "));
+    std::vector<std::size_t> ranks{type(0).rank};
+    std::string from = from_[0] + " AS x";
+    const std::vector<JoinedRelation> joined = joined_by(node_, op, types_);
+    for (std::size_t r = 1; r < joined.size(); ++r) {
+      const std::string name = name_of_input(r);
+      std::vector<std::string> equal;
+      for (std::size_t i = 0; i < joined[r].left.size(); ++i)
+        equal.push_back(fmt::format("{} = {}.k{}", columns[joined[r].left[i]], name, joined[r].right[i]));
+      from += fmt::format("{}{} AS {}{}{}", equal.empty() ? " CROSS JOIN " : " JOIN ", from_[r], name,
+                          equal.empty() ? "" : " ON ", fmt::join(equal, " AND "));
+      for (const std::size_t position : complement(joined[r].right, type(r).key_arity))
+        columns.push_back(fmt::format("{}.k{}", name, position));
+      ranks.push_back(type(r).rank);
+    }
+    return fmt::format("SELECT {}{} AS chunk FROM {}", named(columns), call_of(op.kernel, ranks, op.numbers, columns),
+                       from);
   }
 
   std::string operator()(const ReKey& op) const {
@@ -154,12 +167,17 @@ class QueryOf {
 
   std::string call_of(const Kernel& kernel, std::vector<std::size_t> ranks, const KeyMap& numbers,
                       const std::vector<std::string>& columns) const {
-    std::string arguments = ranks.size() == 2 ? ", x.chunk, y.chunk" : ", x.chunk";
+    std::string arguments;
+    for (std::size_t r = 0; r < ranks.size(); ++r) arguments += fmt::format(", {}.chunk", name_of_input(r));
     for (const KeyExpr& expr : numbers.outputs) arguments += ", " + to_sql(expr, columns, dialect_);
     ranks.resize(ranks.size() + numbers.outputs.size(), 0);
     return fmt::format("{}({}{})", own("einrel_kernel"), kernel_text(kernel, ranks), arguments);
   }
 
+  /// What an input is called: x, y, y2, y3, ...
+  static std::string name_of_input(std::size_t input) {
+    return input == 0 ? "x" : input == 1 ? "y" : fmt::format("y{}", input);
+  }
   /// "x.k0 AS k0, y.k1 AS k1, "
   static std::string named(const std::vector<std::string>& columns) {
     std::string text;
@@ -314,28 +332,31 @@ class ScriptBuilder {
     return named == program_.nodes.end() ? Work{} : Work{WorkKind::compute, named->name, {}};
   }
 
-  /// What finds the chunks of a table that a join asks for.
-  void add_index(const TraNode& node, const Work& work) {
+  /// What finds the chunks of tables that a join asks for.
+  void add_indexes(const TraNode& node, const Work& work) {
     const auto* const join = std::get_if<Join>(&node.op);
-    if (join == nullptr || join->keys_right.empty()) return;
+    if (join == nullptr) return;
+    const std::vector<JoinedRelation> joined = joined_by(node, *join, types_);
     const auto is_there = [&](TraId input) {
       return std::holds_alternative<StoredRelation>(program_[input].op) || is_table(input.index);
     };
-    if (!is_there(node.inputs[0]) && !is_there(node.inputs[1])) return;
-    const bool is_right = is_there(node.inputs[1]);
-    std::vector<std::string> columns;
-    for (const std::size_t position : is_right ? join->keys_right : join->keys_left)
-      columns.push_back(fmt::format("k{}", position));
-    const std::string& table = places_[node.inputs[is_right ? 1 : 0].index];
-    for (const Statement& statement : index_for_join(dialect_, table, columns))
-      made_.statements.push_back({statement.about, statement.text, work});
+    for (std::size_t r = 1; r < joined.size(); ++r) {
+      const bool is_right = is_there(node.inputs[r]);
+      if (joined[r].right.empty() || (!is_right && (r > 1 || !is_there(node.inputs[0])))) continue;
+      std::vector<std::string> columns;
+      for (const std::size_t position : is_right ? joined[r].right : joined[r].left)
+        columns.push_back(fmt::format("k{}", position));
+      const std::string& table = places_[node.inputs[is_right ? r : 0].index];
+      for (const Statement& statement : index_for_join(dialect_, table, columns))
+        made_.statements.push_back({statement.about, statement.text, work});
+    }
   }
 
   void add_table(std::size_t n) {
     const std::string& name = program_.nodes[n].name;
     const std::vector<std::size_t> steps = steps_of(n);
     const Work work = work_of(n);
-    for (const std::size_t step : steps) add_index(program_.nodes[step], work);
+    for (const std::size_t step : steps) add_indexes(program_.nodes[step], work);
     std::string text;
     bool is_kept = false;  // a step: no process sees what another one keeps
     for (const std::size_t step : steps) {

@@ -255,7 +255,9 @@ class ProgramBuilder {
       const std::optional<TraId> input = name != nullptr ? read(*name) : values[node];
       if (input) inputs.push_back(*input);
     }
-    if (call.inputs.size() != operation.inputs) complain(operation.inputs, "relation", call.inputs.size());
+    const bool takes_more = operation.name == "join" && call.inputs.size() > operation.inputs;
+    if (call.inputs.size() != operation.inputs && !takes_more)
+      complain(operation.inputs, "relation", call.inputs.size());
     if (inputs.size() != call.inputs.size()) return std::nullopt;
     std::optional<TraOp> op = op_of(call, inputs);
     if (!op) return std::nullopt;
@@ -302,11 +304,16 @@ class ProgramBuilder {
       return kernel ? std::optional<TraOp>(Aggregate{std::move(group_by), std::move(*kernel)}) : std::nullopt;
     }
     invariant(name == "join", "every operation of the table is built");
-    const Signature& right = signatures_[inputs[1].index];
     Join join{read_positions(given[0]), read_positions(given[1]), {}};
-    const std::size_t arity = in.key_arity + complement(join.keys_right, right.key_arity).size();
-    if (given.size() > 3) join.numbers = read_key_map(given[3], arity);
-    std::optional<Kernel> kernel = kernels_.find(read_kernel_names(given[2]), with_numbers({in, right}, join.numbers));
+    std::vector<Signature> arrays;
+    std::size_t arity = 0;
+    for (const TraId input : inputs) {
+      arrays.push_back(signatures_[input.index]);
+      arity += arrays.back().key_arity;
+    }
+    if (given.size() > 3) join.numbers = read_key_map(given[3], arity - std::min(arity, join.keys_right.size()));
+    std::optional<Kernel> kernel =
+        kernels_.find(read_kernel_names(given[2]), with_numbers(std::move(arrays), join.numbers));
     if (!kernel) return std::nullopt;
     join.kernel = std::move(*kernel);
     return join;
