@@ -18,56 +18,27 @@ Received received(const std::vector<std::int64_t>& by_site) {
           std::accumulate(by_site.begin(), by_site.end(), std::int64_t{0})};
 }
 
-/// Such vertices read nothing.
-bool computes_nothing(const Vertex& vertex) {
-  const Shape extents = label_extents(vertex);
-  return std::find(extents.begin(), extents.end(), Extent(0)) != extents.end();
-}
-
 }  // namespace
 
-Routes::Routes(const EinGraph& graph, const Plan& plan, Transfers& transfers) : of_tensor_(graph.vertices.size()) {
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const Vertex& vertex = graph.vertices[v];
-    stored_.push_back(result_layout(vertex, plan.vertices[v]));
-    std::vector<std::size_t> before;  // routes of the operands' tensors that other vertices need
-    for (const VertexId input : vertex.inputs) before.push_back(of_tensor_[input.index].size());
-    std::vector<std::optional<std::size_t>>& routes = of_operand_.emplace_back(vertex.inputs.size());
-    if (computes_nothing(vertex)) continue;
-    for (const std::size_t operand : operands_read(vertex)) {
-      const std::size_t tensor = vertex.inputs[operand].index;
-      routes[operand] = find_or_add(tensor, needed_layout(vertex, operand, plan.vertices[v]),
-                                    graph.vertices[tensor].bound, before[operand], transfers);
-    }
-  }
-  for (const State& state : graph.steps.states) {
-    std::optional<std::size_t>& route = of_state_.emplace_back();
-    if (!state.next) continue;
-    const std::size_t next = graph.outputs[*state.next].index;
-    route = find_or_add(next, stored_[state.now.index], graph.vertices[next].bound, of_tensor_[next].size(), transfers);
-  }
-}
-
-std::optional<std::size_t> Routes::find_or_add(std::size_t tensor, Layout need, const Shape& bound, std::size_t sources,
-                                               Transfers& transfers) {
-  if (need == stored_[tensor]) return std::nullopt;
-  std::vector<Route>& known = of_tensor_[tensor];
-  const auto same = std::find_if(known.begin(), known.end(), [&](const Route& route) { return route.need == need; });
-  const auto number = static_cast<std::size_t>(same - known.begin());
-  if (same == known.end()) {
-    const auto source = best_source(tensor, need, bound, sources, transfers);
-    known.push_back({std::move(need), source});
+std::optional<std::size_t> TensorRoutes::find_or_add(Layout need, const Shape& bound, Transfers& transfers) {
+  if (need == stored_) return std::nullopt;
+  const auto same =
+      std::find_if(routes_.begin(), routes_.end(), [&](const Route& route) { return route.need == need; });
+  const auto number = static_cast<std::size_t>(same - routes_.begin());
+  if (same == routes_.end()) {
+    const auto source = best_source(need, bound, transfers);
+    routes_.push_back({std::move(need), source});
   }
   return number;
 }
 
-std::optional<std::size_t> Routes::best_source(std::size_t tensor, const Layout& need, const Shape& bound,
-                                               std::size_t sources, Transfers& transfers) const {
+std::optional<std::size_t> TensorRoutes::best_source(const Layout& need, const Shape& bound,
+                                                     Transfers& transfers) const {
   std::optional<std::size_t> best;
-  if (sources == 0) return best;
-  Received least = received(transfers.received(stored_[tensor], need, bound));
-  for (std::size_t r = 0; r < sources; ++r) {
-    const Received other = received(transfers.received(of_tensor_[tensor][r].need, need, bound));
+  if (sources_ == 0) return best;
+  Received least = received(transfers.received(stored_, need, bound));
+  for (std::size_t r = 0; r < sources_; ++r) {
+    const Received other = received(transfers.received(routes_[r].need, need, bound));
     if (other.total >= least.total || other.most > least.most) continue;
     least = other;
     best = r;
@@ -75,13 +46,36 @@ std::optional<std::size_t> Routes::best_source(std::size_t tensor, const Layout&
   return best;
 }
 
-std::optional<std::size_t> Routes::route_of(std::size_t vertex, std::size_t operand) const {
-  return of_operand_[vertex][operand];
+const Layout& TensorRoutes::source(std::size_t number) const {
+  const std::optional<std::size_t> from = routes_[number].source;
+  return from ? routes_[*from].need : stored_;
 }
 
-const Layout& Routes::source(std::size_t tensor, std::size_t number) const {
-  const std::optional<std::size_t> from = of_tensor_[tensor][number].source;
-  return from ? of_tensor_[tensor][*from].need : stored_[tensor];
+bool computes_nothing(const Vertex& vertex) {
+  const Shape extents = label_extents(vertex);
+  return std::find(extents.begin(), extents.end(), Extent(0)) != extents.end();
+}
+
+Routes::Routes(const EinGraph& graph, const Plan& plan, Transfers& transfers) {
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    of_tensor_.emplace_back(result_layout(vertex, plan.vertices[v]));
+    for (const VertexId input : vertex.inputs) of_tensor_[input.index].next_reader();
+    std::vector<std::optional<std::size_t>>& routes = of_operand_.emplace_back(vertex.inputs.size());
+    if (computes_nothing(vertex)) continue;
+    for (const std::size_t operand : operands_read(vertex)) {
+      const std::size_t tensor = vertex.inputs[operand].index;
+      routes[operand] = of_tensor_[tensor].find_or_add(needed_layout(vertex, operand, plan.vertices[v]),
+                                                       graph.vertices[tensor].bound, transfers);
+    }
+  }
+  for (const State& state : graph.steps.states) {
+    std::optional<std::size_t>& route = of_state_.emplace_back();
+    if (!state.next) continue;
+    const std::size_t next = graph.outputs[*state.next].index;
+    of_tensor_[next].next_reader();
+    route = of_tensor_[next].find_or_add(of_tensor_[state.now.index].stored(), graph.vertices[next].bound, transfers);
+  }
 }
 
 }  // namespace einrel

@@ -11,6 +11,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "machine/seconds.h"
 #include "plan/cost/bound_cost.h"
+#include "plan/cost/exact_costs.h"
 #include "plan/routes.h"
 #include "plan/transfers.h"
 
@@ -331,40 +332,30 @@ class SecondsModel : public CostModel {
 class Accounting {
  public:
   Accounting(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers)
-      : graph_(graph), plan_(plan), machine_(machine), transfers_(transfers), routes_(graph, plan, transfers) {
-    costs_.received.assign(static_cast<std::size_t>(plan.sites), 0);
-    costs_.crossing.assign(machine.links.size(), 0);
-  }
+      : graph_(graph), plan_(plan), exact_(graph, machine, transfers), routes_(graph, plan, transfers) {}
 
   PlanCosts run() {
     std::vector<PartitionVector> parts;
     for (const VertexPlan& vertex : plan_.vertices) parts.push_back(vertex.parts);
     costs_.bound = bound_of_plan(graph_, parts);
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) costs_.vertices.push_back(of(v));
-    for (std::size_t s = 0; s < graph_.steps.states.size(); ++s) carry(s);
+    for (std::size_t s = 0; s < graph_.steps.states.size(); ++s) feed_back(s);
     for (const VertexCost& cost : costs_.vertices) {
       costs_.floats += cost.floats;
       costs_.bytes = checked_add(costs_.bytes, cost.bytes());
       costs_.seconds += cost.seconds;
     }
     if (plan_.sites == 1) costs_.floats = 0;  // there is nowhere to move to
+    costs_.received = exact_.received();
+    costs_.crossing = exact_.crossing();
     return std::move(costs_);
   }
 
  private:
   VertexCost of(std::size_t v) {
-    const Vertex& vertex = graph_.vertices[v];
-    const VertexPlan& plan = plan_.vertices[v];
-    VertexCost cost;
-    cost.operand_bytes.assign(vertex.inputs.size(), 0);
-    if (is_input(vertex)) return cost;
-    cost.bound = bound_of_vertex(vertex, graph_, plan.parts);
-    cost.floats = reduced_floats(vertex, plan);
-    cost.moving = std::max(receiving_parts_seconds(vertex, plan, machine_), parts_crossing_seconds(vertex, plan));
-    for (const std::size_t operand : operands_read(vertex)) receive(v, operand, cost);
-    reduce(v, cost);
-    cost.seconds +=
-        vertex_seconds(graph_, vertex, plan, machine_) + adding_seconds(vertex, plan, machine_) + cost.moving;
+    VertexCost cost = exact_.alone(v, plan_.vertices[v]);
+    if (is_input(graph_.vertices[v])) return cost;
+    for (const std::size_t operand : operands_read(graph_.vertices[v])) receive(v, operand, cost);
     return cost;
   }
 
@@ -381,115 +372,151 @@ class Accounting {
   }
 
   /// The next value of a state to where that lies, for the next step.
-  void carry(std::size_t s) {
+  void feed_back(std::size_t s) {
     const State& state = graph_.steps.states[s];
     const std::optional<std::size_t> number = routes_.route_of_state(s);
     if (!number) return;
     VertexCost& cost = costs_.vertices[state.now.index];
     cost.feedback_bytes = bring(graph_.outputs[*state.next].index, *number, cost);
-    cost.seconds += cost.moving;
   }
 
   /// Bytes received by a route, in `cost` but for these; 0 where somebody else has taken it.
   std::int64_t bring(std::size_t producer, std::size_t number, VertexCost& cost) {
-    const Vertex& tensor = graph_.vertices[producer];
     if (!sent_.insert({producer, number}).second) {
       cost.has_received_before = true;
       return 0;
     }
     const Route& route = routes_.route(producer, number);
     if (route.source) cost.has_received_before = true;
-    const Layout& have = routes_.source(producer, number);
-    const Layout& need = route.need;
-    cost.floats += copies_of(need) * elements_of(tensor.bound);
-    // What an earlier vertex took in pieces is put together as it mostly would have been when it came.
-    if (!route.source || cuts_parts_of(have, need)) cost.seconds += copying_seconds(tensor, have, need, machine_);
-    const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
-    std::int64_t all = 0;
-    std::int64_t most = 0;
-    std::map<std::int64_t, double> receivers;  // by node
-    const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
-    for (std::size_t site = 0; site < elements.size(); ++site) {
-      if (elements[site] > 0) ++receivers[static_cast<std::int64_t>(site) / machine_.sites_per_node];
-      const std::int64_t bytes = checked_multiply(elements[site], size);
-      all = checked_add(all, bytes);
-      costs_.received[site] = checked_add(costs_.received[site], bytes);
-      most = std::max(most, bytes);
-    }
-    if (most == 0) return 0;
-    const double part = static_cast<double>(most) * sites_of(need) / (bytes_of(tensor) * copies_of(need));
-    double on_one_node = 0;
-    for (const auto& [node, sites] : receivers) on_one_node = std::max(on_one_node, sites);
-    cost.moving +=
-        std::max(receiving_seconds(static_cast<double>(most),
-                                   messages_to(have, need, part, tree_depth(copies_of(need))), on_one_node, machine_),
-                 crossing_seconds(have, need, tensor));
-    return all;
-  }
-
-  /// What crosses the links of the machine on the way from where a tensor lies to where it is needed: links carry
-  /// bytes at a time, and sites receive meanwhile.
-  double crossing_seconds(const Layout& have, const Layout& need, const Vertex& tensor) {
-    double longest = 0;
-    for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-      std::vector<double> bytes;  // by group
-      for (const std::int64_t elements : transfers_.crossing(machine_.links[l], have, need, tensor.bound))
-        bytes.push_back(static_cast<double>(elements) * static_cast<double>(size_of(tensor.dtype)));
-      longest = std::max(longest, link_seconds(l, bytes));
-    }
-    return longest;
-  }
-
-  /// Of what each group behind a link receives, which is counted as crossing it.
-  double link_seconds(std::size_t l, const std::vector<double>& bytes) {
-    costs_.crossing[l] = std::accumulate(bytes.begin(), bytes.end(), costs_.crossing[l]);
-    return einrel::crossing_seconds(*std::max_element(bytes.begin(), bytes.end()), machine_.links[l]);
-  }
-
-  /// The same of partial results, to their owners.
-  double parts_crossing_seconds(const Vertex& vertex, const VertexPlan& plan) {
-    if (partial_sites(vertex, plan) == 1) return 0;
-    double longest = 0;
-    for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-      std::vector<double> bytes;  // by group
-      for (const std::int64_t elements : parts_crossing(vertex, plan, plan_.sites, machine_.links[l].sites))
-        bytes.push_back(static_cast<double>(elements) * static_cast<double>(partial_bytes(vertex)));
-      longest = std::max(longest, link_seconds(l, bytes));
-    }
-    return longest;
-  }
-
-  /// The owners of results receive what the others of their groups have of these; an extreme goes back to them.
-  void reduce(std::size_t v, VertexCost& cost) {
-    const Vertex& vertex = graph_.vertices[v];
-    const VertexPlan& plan = plan_.vertices[v];
-    const std::int64_t others = partial_sites(vertex, plan) - 1;
-    if (others == 0) return;
-    const Layout owners = result_layout(vertex, plan);
-    const Layout group = partial_layout(vertex, plan);
-    const std::int64_t back = bytes_back(vertex);
-    const std::int64_t each = partial_bytes(vertex) - back;
-    for (std::int64_t site = 0; site < plan_.sites; ++site) {
-      const std::int64_t owned = elements_at(owners, vertex.bound, site);
-      const std::int64_t returned =
-          back == 0 ? 0 : checked_multiply(back, elements_at(group, vertex.bound, site) - owned);
-      const std::int64_t bytes = checked_add(checked_multiply(checked_multiply(others, each), owned), returned);
-      std::int64_t& received = costs_.received[static_cast<std::size_t>(site)];
-      received = checked_add(received, bytes);
-      cost.reduced_bytes = checked_add(cost.reduced_bytes, bytes);
-    }
+    const MoveCost moved = exact_.move(graph_.vertices[producer], routes_.source(producer, number), route);
+    cost.floats += moved.floats;
+    cost.moving += moved.moving;
+    cost.seconds += moved.copying + moved.moving;
+    return moved.bytes;
   }
 
   const EinGraph& graph_;
   const Plan& plan_;
-  const Machine& machine_;
   PlanCosts costs_;
-  Transfers& transfers_;
+  ExactCosts exact_;
   Routes routes_;
   std::set<std::pair<std::size_t, std::size_t>> sent_;  // tensors and their routes
 };
 
 }  // namespace
+
+double MoveCost::of(CostKind kind) const {
+  switch (kind) {
+    case CostKind::bound: return 0;  // charged for each reader
+    case CostKind::floats: return floats;
+    case CostKind::bytes: return static_cast<double>(bytes);
+    case CostKind::seconds: break;
+  }
+  return copying + moving;
+}
+
+ExactCosts::ExactCosts(const EinGraph& graph, const Machine& machine, Transfers& transfers)
+    : graph_(graph),
+      machine_(machine),
+      transfers_(transfers),
+      received_(static_cast<std::size_t>(transfers.sites()), 0),
+      crossing_(machine.links.size(), 0) {}
+
+VertexCost ExactCosts::alone(std::size_t v, const VertexPlan& plan) {
+  const Vertex& vertex = graph_.vertices[v];
+  VertexCost cost;
+  cost.operand_bytes.assign(vertex.inputs.size(), 0);
+  if (is_input(vertex)) return cost;
+  cost.bound = bound_of_vertex(vertex, graph_, plan.parts);
+  cost.floats = reduced_floats(vertex, plan);
+  cost.moving = std::max(receiving_parts_seconds(vertex, plan, machine_), parts_crossing_seconds(vertex, plan));
+  cost.reduced_bytes = reduce(vertex, plan);
+  cost.seconds = vertex_seconds(graph_, vertex, plan, machine_) + adding_seconds(vertex, plan, machine_) + cost.moving;
+  return cost;
+}
+
+MoveCost ExactCosts::move(const Vertex& tensor, const Layout& have, const Route& route) {
+  const Layout& need = route.need;
+  MoveCost cost;
+  cost.floats = copies_of(need) * elements_of(tensor.bound);
+  // What an earlier vertex took in pieces is put together as it mostly would have been when it came.
+  if (!route.source || cuts_parts_of(have, need)) cost.copying = copying_seconds(tensor, have, need, machine_);
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
+  std::int64_t most = 0;
+  std::map<std::int64_t, double> receivers;  // by node
+  const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
+  for (std::size_t site = 0; site < elements.size(); ++site) {
+    if (elements[site] == 0) continue;
+    ++receivers[static_cast<std::int64_t>(site) / machine_.sites_per_node];
+    const std::int64_t bytes = checked_multiply(elements[site], size);
+    cost.bytes = checked_add(cost.bytes, bytes);
+    received_[site] = checked_add(received_[site], bytes);
+    most = std::max(most, bytes);
+  }
+  if (most == 0) return cost;
+  const double part = static_cast<double>(most) * sites_of(need) / (bytes_of(tensor) * copies_of(need));
+  double on_one_node = 0;
+  for (const auto& [node, sites] : receivers) on_one_node = std::max(on_one_node, sites);
+  cost.moving =
+      std::max(receiving_seconds(static_cast<double>(most), messages_to(have, need, part, tree_depth(copies_of(need))),
+                                 on_one_node, machine_),
+               crossing_seconds(have, need, tensor));
+  return cost;
+}
+
+/// What crosses the links of the machine on the way from where a tensor lies to where it is needed: links carry bytes
+/// at a time, and sites receive meanwhile.
+double ExactCosts::crossing_seconds(const Layout& have, const Layout& need, const Vertex& tensor) {
+  double longest = 0;
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    std::vector<double> bytes;  // by group
+    for (const std::int64_t elements : transfers_.crossing(machine_.links[l], have, need, tensor.bound))
+      bytes.push_back(static_cast<double>(elements) * static_cast<double>(size_of(tensor.dtype)));
+    longest = std::max(longest, link_seconds(l, bytes));
+  }
+  return longest;
+}
+
+/// Of what each group behind a link receives, which is counted as crossing it.
+double ExactCosts::link_seconds(std::size_t l, const std::vector<double>& bytes) {
+  crossing_[l] = std::accumulate(bytes.begin(), bytes.end(), crossing_[l]);
+  return einrel::crossing_seconds(*std::max_element(bytes.begin(), bytes.end()), machine_.links[l]);
+}
+
+/// The same of partial results, to their owners.
+double ExactCosts::parts_crossing_seconds(const Vertex& vertex, const VertexPlan& plan) {
+  if (partial_sites(vertex, plan) == 1) return 0;
+  double longest = 0;
+  for (std::size_t l = 0; l < machine_.links.size(); ++l) {
+    std::vector<double> bytes;  // by group
+    for (const std::int64_t elements : parts_crossing(vertex, plan, transfers_.sites(), machine_.links[l].sites))
+      bytes.push_back(static_cast<double>(elements) * static_cast<double>(partial_bytes(vertex)));
+    longest = std::max(longest, link_seconds(l, bytes));
+  }
+  return longest;
+}
+
+/// Bytes received: the owners of results receive what the others of their groups have of these; an extreme goes back to
+/// them.
+std::int64_t ExactCosts::reduce(const Vertex& vertex, const VertexPlan& plan) {
+  const std::int64_t others = partial_sites(vertex, plan) - 1;
+  if (others == 0) return 0;
+  std::int64_t all = 0;
+  const Layout owners = result_layout(vertex, plan);
+  const Layout group = partial_layout(vertex, plan);
+  const std::int64_t back = bytes_back(vertex);
+  const std::int64_t each = partial_bytes(vertex) - back;
+  for (std::int64_t site = 0; site < transfers_.sites(); ++site) {
+    const std::int64_t owned = elements_at(owners, vertex.bound, site);
+    const std::int64_t returned =
+        back == 0 ? 0 : checked_multiply(back, elements_at(group, vertex.bound, site) - owned);
+    const std::int64_t bytes = checked_add(checked_multiply(checked_multiply(others, each), owned), returned);
+    std::int64_t& received = received_[static_cast<std::size_t>(site)];
+    received = checked_add(received, bytes);
+    all = checked_add(all, bytes);
+  }
+  return all;
+}
 
 std::string_view name_of(CostKind kind) {
   constexpr std::array<std::string_view, 4> names{"bound", "floats", "bytes", "seconds"};

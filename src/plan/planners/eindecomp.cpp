@@ -15,6 +15,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "plan/planners/schemes.h"
 #include "plan/refine/numbering.h"
+#include "plan/refine/polish.h"
 #include "plan/refine/reduce_as_received.h"
 #include "plan/search/dominance.h"
 #include "plan/search/search.h"
@@ -251,6 +252,28 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 /// Of the time that all vertices take on all sites.
 constexpr double next_to_nothing = 0.01;
 
+/// Numbers of sites that a vertex may use, and of copies: those that divide the number of all.
+Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind) {
+  return [&graph, sites, kind](const Vertex& vertex, std::size_t) {
+    const PartitionVector most = most_parts(vertex, graph);
+    std::vector<std::int64_t> numbers = divisors_of(sites);
+    numbers.push_back(most_sites_of(most, sites));
+    std::vector<VertexPlan> plans = one_part_per_site_each(some_factorizations(most, numbers));
+    if (kind == CostKind::bound) return plans;
+    add_scattered(vertex, most, plans);
+    const std::size_t count = plans.size();
+    for (std::size_t p = 0; p < count; ++p) {
+      for (const std::int64_t copies : divisors_of(sites / sites_used(plans[p]))) {
+        if (copies == 1) continue;
+        plans.push_back(plans[p]);
+        plans.back().copies = {{copies, 1}};
+        if (!copies_fault(vertex, plans.back()).empty()) plans.pop_back();
+      }
+    }
+    return plans;
+  };
+}
+
 }  // namespace
 
 double pairs_compared(const EinGraph& graph, std::int64_t sites) {
@@ -400,6 +423,13 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   if (kind != CostKind::seconds) search(small);
   const bool takes_other = kind == CostKind::seconds && is_as_good(best_of_others, *cheapest.found());
   Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
+  if (sites > 1) {
+    plan =
+        polished(graph, plan, machine, transfers,
+                 {.kind = kind, .candidates = all_candidates(graph, sites, kind), .is_allowed = [&](const Plan& other) {
+                    return kind == CostKind::seconds || uses_all_sites(graph, other, machine);
+                  }});
+  }
   if (kind == CostKind::seconds) {
     Plan in_pieces = plan;
     reduce_as_received(graph, in_pieces);

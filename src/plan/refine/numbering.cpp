@@ -52,28 +52,6 @@ bool reads_plainly(const EinSum& einsum, std::size_t operand) {
                     [](const Index& index, std::size_t label) { return plain_label(index) == label; });
 }
 
-/// Per input, what takes its place in the next step: of a state its next value; of another input, in a program that is
-/// a step of a loop outside of it, the output that is computed from it element by element, if any.
-std::vector<std::optional<std::size_t>> next_of_inputs(const EinGraph& graph) {
-  std::vector<std::optional<std::size_t>> next(graph.vertices.size());
-  if (!graph.steps.states.empty()) {
-    for (const State& state : graph.steps.states) {
-      if (state.next) next[state.now.index] = graph.outputs[*state.next].index;
-    }
-    return next;
-  }
-  for (const VertexId output : graph.outputs) {
-    const EinSum* const einsum = einsum_of(graph[output]);
-    if (einsum == nullptr || einsum->reducer) continue;
-    for (const std::size_t operand : operands_read(graph[output])) {
-      const VertexId from = graph[output].inputs[operand];
-      const bool is_alike = graph[from].bound == graph[output].bound && graph[from].dtype == graph[output].dtype;
-      if (is_input(graph[from]) && is_alike && reads_plainly(*einsum, operand)) next[from.index] = output.index;
-    }
-  }
-  return next;
-}
-
 class Numbering {
  public:
   Numbering(const EinGraph& graph, Plan& plan, Transfers& transfers, bool counts_links = true)
@@ -261,24 +239,11 @@ class Numbering {
   void lay_out_input(std::size_t v, const std::set<Layout>& needs, std::optional<std::size_t> next) {
     const Shape& bound = graph_.vertices[v].bound;
     const bool is_state = next && !graph_.steps.states.empty();
-    std::vector<VertexPlan> candidates;
-    const auto consider_copies = [&](const Layout& kept) {
-      candidates.push_back(plan_of_input(kept));
-      candidates.back().copies = kept.copies;
-    };
     std::optional<Layout> kept;
     if (next) kept = result_layout(graph_.vertices[*next], plan_.vertices[*next]);
-    if (kept && (is_state || !kept->copies.empty())) consider_copies(*kept);
-    for (const Layout& need : needs) {
-      if (is_state && !need.copies.empty()) consider_copies(need);
-    }
-    for (const Layout& need : needs) {
-      candidates.push_back(plan_of_input(need));
-      candidates.push_back(spread_plan_of_input(need, bound));
-    }
     Moved least{std::numeric_limits<double>::infinity(), 0};
     VertexPlan best = one_part_per_site(PartitionVector(bound.size(), 1));
-    for (const VertexPlan& candidate : candidates) {
+    for (const VertexPlan& candidate : input_plans(bound, needs, kept, is_state)) {
       if (least.all == 0) break;
       plan_.vertices[v] = candidate;
       const Moved moved = moved_from(v, needs, is_state ? kept : std::nullopt);
@@ -318,6 +283,44 @@ class Numbering {
 };
 
 }  // namespace
+
+std::vector<std::optional<std::size_t>> next_of_inputs(const EinGraph& graph) {
+  std::vector<std::optional<std::size_t>> next(graph.vertices.size());
+  if (!graph.steps.states.empty()) {
+    for (const State& state : graph.steps.states) {
+      if (state.next) next[state.now.index] = graph.outputs[*state.next].index;
+    }
+    return next;
+  }
+  for (const VertexId output : graph.outputs) {
+    const EinSum* const einsum = einsum_of(graph[output]);
+    if (einsum == nullptr || einsum->reducer) continue;
+    for (const std::size_t operand : operands_read(graph[output])) {
+      const VertexId from = graph[output].inputs[operand];
+      const bool is_alike = graph[from].bound == graph[output].bound && graph[from].dtype == graph[output].dtype;
+      if (is_input(graph[from]) && is_alike && reads_plainly(*einsum, operand)) next[from.index] = output.index;
+    }
+  }
+  return next;
+}
+
+std::vector<VertexPlan> input_plans(const Shape& bound, const std::set<Layout>& needs,
+                                    const std::optional<Layout>& kept, bool is_state) {
+  std::vector<VertexPlan> plans;
+  const auto add_copied = [&](const Layout& layout) {
+    plans.push_back(plan_of_input(layout));
+    plans.back().copies = layout.copies;
+  };
+  if (kept && (is_state || !kept->copies.empty())) add_copied(*kept);
+  for (const Layout& need : needs) {
+    if (is_state && !need.copies.empty()) add_copied(need);
+  }
+  for (const Layout& need : needs) {
+    plans.push_back(plan_of_input(need));
+    plans.push_back(spread_plan_of_input(need, bound));
+  }
+  return plans;
+}
 
 void number_sites(const EinGraph& graph, Plan& plan, const Machine& machine) {
   Transfers transfers(plan.sites, machine);

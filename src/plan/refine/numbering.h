@@ -1,5 +1,10 @@
 #pragma once
 
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <vector>
+
 #include "machine/machine.h"
 #include "plan/plan.h"
 #include "plan/transfers.h"
@@ -18,5 +23,14 @@ void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers);
 /// in whose place a program leaves a result, as a training step leaves new weights (an output, computed from it element
 /// by element), lies on all sites on which that is kept. A state lies where steps move least, its next value counted.
 void lay_out_inputs(const EinGraph& graph, Plan& plan);
+
+/// Per input, what takes its place in the next step: of a state its next value; of another input, in a program that is
+/// a step of a loop outside of it, the output that is computed from it element by element, if any.
+std::vector<std::optional<std::size_t>> next_of_inputs(const EinGraph& graph);
+
+/// Ways to lay out an input of this bound that its readers need so, among which lay_out_inputs chooses; of equals the
+/// first. `kept`: how what takes its place lies.
+std::vector<VertexPlan> input_plans(const Shape& bound, const std::set<Layout>& needs,
+                                    const std::optional<Layout>& kept, bool is_state);
 
 }  // namespace einrel

@@ -1,0 +1,175 @@
+#include "plan/refine/changing_costs.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "base/error.h"
+#include "einsum/graph/vertex_facts.h"
+#include "plan/cost/bound_cost.h"
+#include "plan/refine/numbering.h"
+
+namespace einrel {
+namespace {
+
+double part_of(const VertexCost& cost, CostKind kind) {
+  switch (kind) {
+    case CostKind::bound: return cost.bound;
+    case CostKind::floats: return cost.floats;
+    case CostKind::bytes: return static_cast<double>(cost.bytes());
+    case CostKind::seconds: break;
+  }
+  return cost.seconds;
+}
+
+void add_once(std::vector<std::size_t>& list, std::size_t number) {
+  if (std::find(list.begin(), list.end(), number) == list.end()) list.push_back(number);
+}
+
+}  // namespace
+
+ChangingCosts::ChangingCosts(const EinGraph& graph, Plan plan, const Machine& machine, CostKind kind,
+                             Transfers& transfers)
+    : graph_(graph),
+      now_{std::move(plan), {}, {}, 0},
+      kind_(kind),
+      transfers_(transfers),
+      exact_(graph, machine, transfers),
+      readers_(graph.vertices.size()),
+      fed_back_(graph.vertices.size()),
+      next_(next_of_inputs(graph)),
+      laid_out_with_(graph.vertices.size()) {
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (computes_nothing(vertex)) continue;
+    for (const std::size_t operand : operands_read(vertex)) {
+      const std::size_t tensor = vertex.inputs[operand].index;
+      std::vector<Reader>& readers = readers_[tensor];
+      if (readers.empty() || readers.back().vertex != v) readers.push_back({v, {}});
+      readers.back().operands.push_back(operand);
+      if (is_input(graph.vertices[tensor])) add_once(laid_out_with_[v], tensor);
+    }
+  }
+  for (const State& state : graph.steps.states) {
+    if (!state.next) continue;
+    const std::size_t next = graph.outputs[*state.next].index;
+    fed_back_[next].push_back(state.now.index);
+    add_once(laid_out_with_[next], state.now.index);
+  }
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    now_.alone.push_back(cost_alone(v));
+    now_.moves.push_back(cost_of_moves(v));
+  }
+  add_up();
+}
+
+/// Anew, so that rounding does not add up.
+void ChangingCosts::add_up() {
+  now_.total = std::accumulate(now_.alone.begin(), now_.alone.end(), 0.0) +
+               std::accumulate(now_.moves.begin(), now_.moves.end(), 0.0);
+}
+
+double ChangingCosts::cost_alone(std::size_t v) { return part_of(exact_.alone(v, now_.plan.vertices[v]), kind_); }
+
+Layout ChangingCosts::needed_by(const Reader& reader, std::size_t operand) const {
+  return needed_layout(graph_.vertices[reader.vertex], operand, now_.plan.vertices[reader.vertex]);
+}
+
+double ChangingCosts::cost_of_moves(std::size_t tensor) {
+  const Vertex& vertex = graph_.vertices[tensor];
+  const VertexPlan& own = now_.plan.vertices[tensor];
+  TensorRoutes routes(result_layout(vertex, own));
+  double cost = 0;
+  const auto bring = [&](Layout need) {
+    const std::size_t known = routes.count();
+    const std::optional<std::size_t> number = routes.find_or_add(std::move(need), vertex.bound, transfers_);
+    if (number && *number == known) cost += exact_.move(vertex, routes, known).of(kind_);
+  };
+  for (const Reader& reader : readers_[tensor]) {
+    routes.next_reader();
+    for (const std::size_t operand : reader.operands) {
+      bring(needed_by(reader, operand));
+      if (kind_ != CostKind::bound || is_input(vertex)) continue;
+      cost += bound_of_repartition(
+          vertex.bound, result_parts(vertex, own.parts),
+          operand_parts(graph_.vertices[reader.vertex], operand, now_.plan.vertices[reader.vertex].parts));
+    }
+  }
+  for (const std::size_t state : fed_back_[tensor]) {
+    routes.next_reader();
+    bring(result_layout(graph_.vertices[state], now_.plan.vertices[state]));
+  }
+  return cost;
+}
+
+/// The tensors whose moves may change with a vertex, or with the inputs that are laid out with it.
+std::vector<std::size_t> ChangingCosts::moved_with(std::size_t v) const {
+  std::vector<std::size_t> tensors{v};
+  for (const VertexId input : graph_.vertices[v].inputs) add_once(tensors, input.index);
+  for (const std::size_t input : laid_out_with_[v]) {
+    add_once(tensors, input);
+    if (next_[input] && !fed_back_[*next_[input]].empty()) add_once(tensors, *next_[input]);
+  }
+  return tensors;
+}
+
+/// An input, so that what follows from where it lies costs least.
+void ChangingCosts::lay_out(std::size_t input, Change& change) {
+  const Vertex& vertex = graph_.vertices[input];
+  std::set<Layout> needs;
+  for (const Reader& reader : readers_[input]) {
+    for (const std::size_t operand : reader.operands) needs.insert(needed_by(reader, operand));
+  }
+  const bool is_state = next_[input] && !graph_.steps.states.empty();
+  std::optional<Layout> kept;
+  if (next_[input]) kept = result_layout(graph_.vertices[*next_[input]], now_.plan.vertices[*next_[input]]);
+  const auto cost = [&] { return cost_of_moves(input) + (is_state ? cost_of_moves(*next_[input]) : 0); };
+  const VertexPlan before = now_.plan.vertices[input];
+  VertexPlan best = before;
+  double least = cost();
+  for (VertexPlan& plan : input_plans(vertex.bound, needs, kept, is_state)) {
+    now_.plan.vertices[input] = std::move(plan);
+    if (const double other = cost(); other < least) {
+      least = other;
+      best = now_.plan.vertices[input];
+    }
+  }
+  now_.plan.vertices[input] = best;
+  if (!(best == before)) change.plans.emplace_back(input, best);
+}
+
+std::optional<ChangingCosts::Change> ChangingCosts::with(std::size_t v, const VertexPlan& plan, double enough) {
+  std::vector<std::pair<std::size_t, VertexPlan>> before{{v, now_.plan.vertices[v]}};
+  for (const std::size_t input : laid_out_with_[v]) before.emplace_back(input, now_.plan.vertices[input]);
+  const std::vector<std::size_t> tensors = moved_with(v);
+  Change change;
+  change.total = now_.total - now_.alone[v];
+  for (const std::size_t tensor : tensors) change.total -= now_.moves[tensor];
+  change.plans.emplace_back(v, plan);
+  now_.plan.vertices[v] = plan;
+  try {
+    change.alone = cost_alone(v);
+    change.total += change.alone;
+    if (change.total < enough) {
+      for (const std::size_t input : laid_out_with_[v]) lay_out(input, change);
+    }
+    for (const std::size_t tensor : tensors) {
+      if (change.total >= enough) break;
+      change.moves.emplace_back(tensor, cost_of_moves(tensor));
+      change.total += change.moves.back().second;
+    }
+  } catch (const UserError&) {  // more bytes than 63 bits count
+    change.total = std::numeric_limits<double>::infinity();
+  }
+  for (auto& [changed, own] : before) now_.plan.vertices[changed] = std::move(own);
+  return change.total < enough ? std::optional(std::move(change)) : std::nullopt;
+}
+
+void ChangingCosts::take(const Change& change) {
+  now_.alone[change.plans.front().first] = change.alone;
+  for (const auto& [v, plan] : change.plans) now_.plan.vertices[v] = plan;
+  for (const auto& [tensor, cost] : change.moves) now_.moves[tensor] = cost;
+  add_up();
+}
+
+}  // namespace einrel

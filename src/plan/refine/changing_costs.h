@@ -1,0 +1,68 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "plan/cost/exact_costs.h"
+#include "plan/transfers.h"
+
+namespace einrel {
+
+/// The exact cost of a plan while its vertices change one by one: as costs_of says, but only what a change concerns is
+/// computed anew. Inputs that a changed vertex reads are laid out anew, so that all their readers together cost least.
+class ChangingCosts {
+ public:
+  /// `graph`, `machine` and `transfers`, of the plan's sites, must outlive it. O(vertices * operands * sites).
+  ChangingCosts(const EinGraph& graph, Plan plan, const Machine& machine, CostKind kind, Transfers& transfers);
+
+  /// A plan, and the sum that its cost is.
+  struct Costed {
+    Plan plan;
+    std::vector<double> alone;  ///< per vertex
+    std::vector<double> moves;  ///< per tensor: what it costs to bring it to all its readers
+    double total = 0;
+  };
+  const Costed& now() const { return now_; }
+  /// Back to what was.
+  void restore(const Costed& before) { now_ = before; }
+
+  /// A vertex with another plan, and what follows from it.
+  struct Change {
+    double total = std::numeric_limits<double>::infinity();  ///< of the whole plan
+    std::vector<std::pair<std::size_t, VertexPlan>> plans;   ///< the vertex first, then inputs
+    double alone = 0;                                        ///< of the vertex
+    std::vector<std::pair<std::size_t, double>> moves;       ///< by tensor
+  };
+  /// What the change comes to; nothing where that is at least `enough`.
+  std::optional<Change> with(std::size_t v, const VertexPlan& plan,
+                             double enough = std::numeric_limits<double>::infinity());
+  void take(const Change& change);
+
+ private:
+  struct Reader {
+    std::size_t vertex = 0;
+    std::vector<std::size_t> operands;
+  };
+  double cost_alone(std::size_t v);
+  double cost_of_moves(std::size_t tensor);
+  Layout needed_by(const Reader& reader, std::size_t operand) const;
+  std::vector<std::size_t> moved_with(std::size_t v) const;
+  void lay_out(std::size_t input, Change& change);
+  void add_up();
+
+  const EinGraph& graph_;
+  Costed now_;
+  CostKind kind_;
+  Transfers& transfers_;
+  ExactCosts exact_;
+  std::vector<std::vector<Reader>> readers_;             // per tensor, in order
+  std::vector<std::vector<std::size_t>> fed_back_;       // per tensor, the states whose next value it is
+  std::vector<std::optional<std::size_t>> next_;         // per input
+  std::vector<std::vector<std::size_t>> laid_out_with_;  // per vertex, inputs
+};
+
+}  // namespace einrel

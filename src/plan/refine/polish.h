@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "plan/cost/cost.h"
+#include "plan/search/search.h"
+#include "plan/transfers.h"
+
+namespace einrel {
+
+/// Every way to number the sites of a vertex cut like this, as far as there are few: all orders of at most four digits,
+/// copies among them. Of more, the one given.
+std::vector<VertexPlan> numbered_in_all_orders(const Vertex& vertex, const VertexPlan& plan);
+
+/// What polishing may do.
+struct PolishOptions {
+  CostKind kind = CostKind::seconds;
+  Candidates candidates;  ///< ways to cut each vertex, without numbers of sites
+  std::function<bool(const Plan&)> is_allowed = [](const Plan&) { return true; };
+  std::int64_t changes_tried = 200'000;  ///< at most; not a time, so that the same is found on every machine
+};
+
+/// A plan in which no other candidate for one vertex, numbered in any order, makes the whole exactly cheaper, and none
+/// with each of its neighbours changed to what suits it best; or what was found until so many changes were tried. The
+/// sum of what the polish gains is costs_of before less costs_of after.
+Plan polished(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers,
+              const PolishOptions& options);
+
+}  // namespace einrel
