@@ -252,12 +252,15 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 /// Of the time that all vertices take on all sites.
 constexpr double next_to_nothing = 0.01;
 
-/// Numbers of sites that a vertex may use, and of copies: those that divide the number of all.
+/// Ways to cut a vertex over any number of sites that divides that of all, or has small factors alone; computed alike
+/// by as many others as divide the rest.
 Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind) {
-  return [&graph, sites, kind](const Vertex& vertex, std::size_t) {
+  std::vector<std::int64_t> numbers = divisors_of(sites);
+  for (std::int64_t number = 1; number < sites; ++number) {
+    if (without_factors(number, {2, 3, 5}) == 1) numbers.push_back(number);
+  }
+  return [&graph, sites, kind, numbers](const Vertex& vertex, std::size_t) {
     const PartitionVector most = most_parts(vertex, graph);
-    std::vector<std::int64_t> numbers = divisors_of(sites);
-    numbers.push_back(most_sites_of(most, sites));
     std::vector<VertexPlan> plans = one_part_per_site_each(some_factorizations(most, numbers));
     if (kind == CostKind::bound) return plans;
     add_scattered(vertex, most, plans);

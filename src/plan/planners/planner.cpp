@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <string_view>
 
@@ -50,10 +51,43 @@ std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& requ
   return others;
 }
 
+/// Numbers of sites of which a plan may be faster than one for all: those that divide all, and those behind links.
+std::vector<std::int64_t> numbers_on_fewer(const PlanRequest& request) {
+  std::vector<std::int64_t> numbers = divisors_of(request.sites);
+  for (const Link& link : request.machine.links) numbers.push_back(link.sites);
+  std::sort(numbers.begin(), numbers.end(), std::greater<>());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::erase_if(numbers, [&](std::int64_t number) { return number < 2 || number >= request.sites; });
+  return numbers;
+}
+
+/// `best`, or the plan for fewer sites that is faster: a plan for some sites is one for more, of which others idle.
+Plan best_on_fewer(const EinGraph& graph, const PlanRequest& request, Plan best) {
+  double on_one_site = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v)
+    on_one_site += std::max(one_site_seconds(graph, v, request.machine) - request.machine.task_seconds, 0.0);
+  constexpr double clearly = 0.99;
+  double least = clearly * costs_of(graph, best, request.machine).seconds;
+  for (const std::int64_t sites : numbers_on_fewer(request)) {
+    if (on_one_site / static_cast<double>(sites) >= least) break;
+    PlanRequest fewer = request;
+    fewer.sites = sites;
+    fewer.beside.clear();
+    Plan plan = eindecomp(graph, sites, request.machine, request.cost, plans_of_others(graph, fewer));
+    plan.sites = request.sites;
+    const double cost = costs_of(graph, plan, request.machine).seconds;
+    if (cost >= least) continue;
+    least = clearly * cost;
+    best = std::move(plan);
+  }
+  return best;
+}
+
 Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
   const std::vector<Plan> others = plans_of_others(graph, request);
   if (request.memory) return eindecomp_within(graph, request, others);
-  return eindecomp(graph, request.sites, request.machine, request.cost, others);
+  Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, others);
+  return request.cost == CostKind::seconds ? best_on_fewer(graph, request, std::move(plan)) : plan;
 }
 
 Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) {
