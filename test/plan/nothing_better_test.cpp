@@ -37,7 +37,9 @@ std::string random_program(Random& random) {
     all.resize(static_cast<std::size_t>(random.between(static_cast<std::int64_t>(least), 3)));
     return all;
   };
-  const auto read = [](const Known& tensor) { return fmt::format("{}[{}]", tensor.name, fmt::join(tensor.labels, ",")); };
+  const auto read = [](const Known& tensor) {
+    return fmt::format("{}[{}]", tensor.name, fmt::join(tensor.labels, ","));
+  };
   text += "\ninput ";
   const std::int64_t inputs = random.between(2, 4);
   for (std::int64_t i = 0; i < inputs; ++i) {
@@ -150,8 +152,9 @@ TEST(NothingBetter, IsFoundByRandomChanges) {
     const Plan& plan = std::get<Plan>(planned);
     const double cost = costs_of(graph, plan, machine).seconds;
     const Plan other = after_random_changes(random, graph, plan, machine, CostKind::seconds, 3000);
-    EXPECT_GE(costs_of(graph, other, machine).seconds, 0.99 * cost)
-        << "planned\n" << text_of(graph, plan, machine) << "found\n" << text_of(graph, other, machine);
+    EXPECT_GE(costs_of(graph, other, machine).seconds, 0.99 * cost) << "planned\n"
+                                                                    << text_of(graph, plan, machine) << "found\n"
+                                                                    << text_of(graph, other, machine);
   }
 }
 

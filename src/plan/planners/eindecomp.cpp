@@ -252,8 +252,8 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 /// Of the time that all vertices take on all sites.
 constexpr double next_to_nothing = 0.01;
 
-/// Ways to cut a vertex over any number of sites that divides that of all, or has small factors alone; computed alike
-/// by as many others as divide the rest.
+}  // namespace
+
 Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind) {
   std::vector<std::int64_t> numbers = divisors_of(sites);
   for (std::int64_t number = 1; number < sites; ++number) {
@@ -276,8 +276,6 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
     return plans;
   };
 }
-
-}  // namespace
 
 double pairs_compared(const EinGraph& graph, std::int64_t sites) {
   std::vector<PartitionVector> most;

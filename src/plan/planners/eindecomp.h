@@ -23,6 +23,10 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind k
 Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                            double comparisons = SampledCuts::usual_comparisons);
 
+/// Ways to cut a vertex over any number of sites that divides that of all, or has small factors alone; computed alike
+/// by as many others as divide the rest. `graph` must outlive it.
+Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind);
+
 /// About how many pairs of ways to cut neighbours a search for so many sites compares, equal neighbours once: it keeps
 /// a number for each.
 double pairs_compared(const EinGraph& graph, std::int64_t sites);

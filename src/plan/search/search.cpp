@@ -39,36 +39,6 @@ class Neighbourhood {
     return costs;
   }
 
-  SearchSpace::Second second(std::size_t v) const {
-    const std::size_t chosen = choice_[v];
-    const std::vector<double> costs = this->costs(v);
-    std::size_t best = chosen == 0 ? 1 : 0;
-    for (std::size_t c = 0; c < costs.size(); ++c) {
-      if (c != chosen && costs[c] < costs[best]) best = c;
-    }
-    SearchSpace::Second second{best, costs[best] - costs[chosen], v, v, 0};
-    const auto consider = [&](std::size_t producer, std::size_t consumer, double more) {
-      if (more <= second.more_there) return;
-      second.more_there = more;
-      second.producer = producer;
-      second.consumer = consumer;
-    };
-    const VertexClass& own = t_.of_class(v);
-    consider(v, v, own.costs[best] - own.costs[chosen]);
-    for (const std::size_t e : t_.edges_to[v]) {
-      const Edge& edge = t_.edges[e];
-      const std::size_t result = t_.result_at(edge.producer, choice_);
-      const std::vector<std::size_t>& need_of = own.sources[edge.source].need_of;
-      consider(edge.producer, v, (*edge.table)(result, need_of[best]) - (*edge.table)(result, need_of[chosen]));
-    }
-    for (const std::size_t e : t_.edges_from[v]) {
-      const Edge& edge = t_.edges[e];
-      const std::size_t need = t_.need_at(edge, choice_);
-      consider(v, edge.consumer, (*edge.table)(own.result_of[best], need) - (*edge.table)(own.result_of[chosen], need));
-    }
-    return second;
-  }
-
   /// The edges from v that differ in what they need.
   std::vector<std::size_t> first_of_each_need(std::size_t v) const {
     if (!sends_once()) return t_.edges_from[v];
@@ -205,15 +175,6 @@ std::optional<SearchSpace::Choice> SearchSpace::choice_of(const Plan& plan) cons
 
 const std::vector<VertexPlan>& SearchSpace::candidates(std::size_t vertex) const {
   return tables_->of_class(vertex).candidates;
-}
-
-std::vector<std::optional<SearchSpace::Second>> SearchSpace::seconds(const Choice& choice) const {
-  const Neighbourhood beside(*tables_, choice);
-  std::vector<std::optional<Second>> seconds(choice.size());
-  for (std::size_t v = 0; v < seconds.size(); ++v) {
-    if (!tables_->is_input(v) && candidates(v).size() > 1) seconds[v] = beside.second(v);
-  }
-  return seconds;
 }
 
 }  // namespace einrel

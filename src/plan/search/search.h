@@ -57,18 +57,6 @@ class SearchSpace {
 
   const std::vector<VertexPlan>& candidates(std::size_t vertex) const;
 
-  /// The cheapest candidate of a vertex but for the one that it has.
-  struct Second {
-    std::size_t candidate = 0;
-    double more = 0;  ///< that the whole would cost
-    /// Where most of that comes from: producer and consumer of a tensor, or twice the vertex for what it costs alone.
-    std::size_t producer = 0;
-    std::size_t consumer = 0;
-    double more_there = 0;
-  };
-  /// Per vertex, beside a choice for all others; nothing for inputs and where there is no other candidate. O(edges).
-  std::vector<std::optional<Second>> seconds(const Choice& choice) const;
-
  private:
   std::unique_ptr<search::Tables> tables_;
 };
