@@ -70,7 +70,7 @@ class Details {
     const isSame = Math.abs(other.more) <= 1e-9 * this.model.plans[plan].cost[this.model.costKind];
     let why = ", to compute and reduce it";
     if (other.moving !== null) why = other.to === vertex.name ? `, to bring ${other.moving} here` : `, to bring it to ${other.to}`;
-    const more = isSame ? "costs the same" : other.more < 0 ? `costs ${text(-other.more)} less by estimate`
+    const more = isSame ? "costs the same" : other.more < 0 ? `costs ${text(-other.more)} less`
       : `costs ${text(other.more)} more; ${text(other.more_there)} of it${why}`;
     return element("section", {}, element("h3", {}, "Next best"), element("p", {}, element("span", {class: "mono"}, cut + scattered + copies), ` ${more}`));
   }

@@ -205,7 +205,7 @@ std::string planned_text(const Explanation& explained, std::size_t v, const Vert
 std::string runner_up_text(const std::string& vertex, const RunnerUpFacts& other, CostKind kind) {
   const std::string cut = cut_text(other.cut);
   if (other.costs_the_same) return fmt::format("      next: {}, which costs the same\n", cut);
-  if (other.more < 0) return fmt::format("      next: {}, {} less by estimate\n", cut, cost_text(kind, -other.more));
+  if (other.more < 0) return fmt::format("      next: {}, {} less\n", cut, cost_text(kind, -other.more));
   std::string why = "to compute and reduce it";
   if (other.moving) {
     why = other.to == vertex ? fmt::format("to bring {} here", *other.moving)
