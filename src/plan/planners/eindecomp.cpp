@@ -249,14 +249,28 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
   return plan;
 }
 
+/// The plan after a polish that takes well below a second.
+Plan polished_plan(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
+                   Transfers& transfers) {
+  constexpr std::int64_t looks = 2'000'000;  // at a site, for a change that is tried
+  constexpr std::int64_t fewest_sites = 10;  // that a change costs as much as
+  PolishOptions options{.kind = kind,
+                        .candidates = all_candidates(graph, plan.sites, kind),
+                        .changes_tried = looks / std::max(plan.sites, fewest_sites)};
+  if (kind != CostKind::seconds)
+    options.is_allowed = [&](const Plan& other) { return uses_all_sites(graph, other, machine); };
+  return polished(graph, plan, machine, transfers, options);
+}
+
 /// Of the time that all vertices take on all sites.
 constexpr double next_to_nothing = 0.01;
 
 }  // namespace
 
 Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind) {
+  constexpr std::int64_t few_sites = 64;
   std::vector<std::int64_t> numbers = divisors_of(sites);
-  for (std::int64_t number = 1; number < sites; ++number) {
+  for (std::int64_t number = 1; number < std::min(sites, few_sites + 1); ++number) {
     if (without_factors(number, {2, 3, 5}) == 1) numbers.push_back(number);
   }
   return [&graph, sites, kind, numbers](const Vertex& vertex, std::size_t) {
@@ -424,13 +438,7 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   if (kind != CostKind::seconds) search(small);
   const bool takes_other = kind == CostKind::seconds && is_as_good(best_of_others, *cheapest.found());
   Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
-  if (sites > 1) {
-    plan =
-        polished(graph, plan, machine, transfers,
-                 {.kind = kind, .candidates = all_candidates(graph, sites, kind), .is_allowed = [&](const Plan& other) {
-                    return kind == CostKind::seconds || uses_all_sites(graph, other, machine);
-                  }});
-  }
+  if (sites > 1) plan = polished_plan(graph, plan, machine, kind, transfers);
   if (kind == CostKind::seconds) {
     Plan in_pieces = plan;
     reduce_as_received(graph, in_pieces);

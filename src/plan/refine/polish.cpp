@@ -1,10 +1,14 @@
 #include "plan/refine/polish.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <unordered_map>
 
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/graph/vertex_key.h"
 #include "plan/refine/changing_costs.h"
 
 namespace einrel {
@@ -43,20 +47,34 @@ class Polish {
   bool goes_on() const { return tried_ < options_.changes_tried; }
 
   void find_candidates(std::size_t v) {
-    candidates_.emplace_back();
     neighbours_.emplace_back();
     const Vertex& vertex = graph_.vertices[v];
-    if (is_input(vertex)) return;
+    ByteKey key;
+    put_computation(key, vertex);
+    key.put(vertex.bound);
+    auto [known, is_new] = candidates_of_.try_emplace(key.take());
+    if (is_new && !is_input(vertex)) known->second = numbered_candidates(vertex, v);
+    candidates_.push_back(&known->second);
+  }
+
+  std::vector<VertexPlan> numbered_candidates(const Vertex& vertex, std::size_t v) const {
+    std::vector<VertexPlan> in_one_order;
+    std::vector<VertexPlan> in_all;
     for (const VertexPlan& cut : options_.candidates(vertex, v)) {
-      for (VertexPlan& plan : numbered_in_all_orders(vertex, cut)) candidates_.back().push_back(std::move(plan));
+      std::vector<VertexPlan> orders = numbered_in_all_orders(vertex, cut);
+      if (orders.empty()) continue;
+      in_one_order.push_back(orders.front());
+      std::move(orders.begin(), orders.end(), std::back_inserter(in_all));
     }
+    constexpr std::size_t most = 4000;
+    return in_all.size() <= most ? in_all : in_one_order;
   }
 
   double enough() const { return (1 - rounding) * costs_.now().total; }
 
   std::optional<ChangingCosts::Change> best_change(std::size_t v, double enough) {
     std::optional<ChangingCosts::Change> best;
-    for (const VertexPlan& plan : candidates_[v]) {
+    for (const VertexPlan& plan : *candidates_[v]) {
       if (plan == costs_.now().plan.vertices[v]) continue;
       ++tried_;
       std::optional<ChangingCosts::Change> change = costs_.with(v, plan, best ? best->total : enough);
@@ -81,7 +99,7 @@ class Polish {
   bool improve_with_neighbours(std::size_t v) {
     constexpr std::size_t few = 8;
     std::vector<ChangingCosts::Change> changes;
-    for (const VertexPlan& plan : candidates_[v]) {
+    for (const VertexPlan& plan : *candidates_[v]) {
       if (plan == costs_.now().plan.vertices[v]) continue;
       ++tried_;
       if (auto change = costs_.with(v, plan)) changes.push_back(std::move(*change));
@@ -106,7 +124,8 @@ class Polish {
   const EinGraph& graph_;
   ChangingCosts costs_;
   const PolishOptions& options_;
-  std::vector<std::vector<VertexPlan>> candidates_;  // per vertex
+  std::unordered_map<std::string, std::vector<VertexPlan>> candidates_of_;  // of vertices that compute the same
+  std::vector<const std::vector<VertexPlan>*> candidates_;                  // per vertex
   std::vector<std::vector<std::size_t>> neighbours_;
   std::int64_t tried_ = 0;
 };

@@ -20,7 +20,7 @@ struct PolishOptions {
   CostKind kind = CostKind::seconds;
   Candidates candidates;  ///< ways to cut each vertex, without numbers of sites
   std::function<bool(const Plan&)> is_allowed = [](const Plan&) { return true; };
-  std::int64_t changes_tried = 200'000;  ///< at most; not a time, so that the same is found on every machine
+  std::int64_t changes_tried = 0;  ///< at most; not a time, so that the same is found on every machine
 };
 
 /// A plan in which no other candidate for one vertex, numbered in any order, makes the whole exactly cheaper, and none
