@@ -1,25 +1,10 @@
 #include "plan/routes.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
-namespace {
-
-/// What a site receives at most, and all of them.
-struct Received {
-  std::int64_t most = 0;
-  std::int64_t total = 0;
-};
-Received received(const std::vector<std::int64_t>& by_site) {
-  return {*std::max_element(by_site.begin(), by_site.end()),
-          std::accumulate(by_site.begin(), by_site.end(), std::int64_t{0})};
-}
-
-}  // namespace
-
 std::optional<std::size_t> TensorRoutes::find_or_add(Layout need, const Shape& bound, Transfers& transfers) {
   if (need == stored_) return std::nullopt;
   const auto same =
@@ -36,10 +21,10 @@ std::optional<std::size_t> TensorRoutes::best_source(const Layout& need, const S
                                                      Transfers& transfers) const {
   std::optional<std::size_t> best;
   if (sources_ == 0) return best;
-  Received least = received(transfers.received(stored_, need, bound));
+  ReceivedSums least = transfers.sums(stored_, need, bound);
   for (std::size_t r = 0; r < sources_; ++r) {
-    const Received other = received(transfers.received(routes_[r].need, need, bound));
-    if (other.total >= least.total || other.most > least.most) continue;
+    const ReceivedSums& other = transfers.sums(routes_[r].need, need, bound);
+    if (other.all >= least.all || other.most > least.most) continue;
     least = other;
     best = r;
   }

@@ -11,6 +11,13 @@
 
 namespace einrel {
 
+/// Elements that sites receive when a tensor is brought from one layout to another.
+struct ReceivedSums {
+  std::int64_t all = 0;
+  std::int64_t most = 0;       ///< by one site
+  std::int64_t receivers = 0;  ///< sites that receive something, on the node that has most of them
+};
+
 /// elements_received, each question answered once: in models of many layers most of them are asked again.
 class Transfers {
  public:
@@ -21,6 +28,8 @@ class Transfers {
 
   /// Per site.
   const std::vector<std::int64_t>& received(const Layout& have, const Layout& need, const Shape& bound);
+  /// Of all sites. Much smaller than the numbers of each, and all that most want to know.
+  const ReceivedSums& sums(const Layout& have, const Layout& need, const Shape& bound);
   /// Per group of sites behind a link of the machine, received from other groups, each element once.
   const std::vector<std::int64_t>& crossing(const Link& link, const Layout& have, const Layout& need,
                                             const Shape& bound);
@@ -30,6 +39,7 @@ class Transfers {
   Machine machine_;
   std::map<std::tuple<std::int64_t, Layout, Layout, Shape>, std::vector<std::int64_t>> known_crossing_;
   std::map<std::tuple<Layout, Layout, Shape>, std::vector<std::int64_t>> known_;
+  std::map<std::tuple<Layout, Layout, Shape>, ReceivedSums> known_sums_;
 };
 
 }  // namespace einrel

@@ -332,7 +332,10 @@ class SecondsModel : public CostModel {
 class Accounting {
  public:
   Accounting(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers)
-      : graph_(graph), plan_(plan), exact_(graph, machine, transfers), routes_(graph, plan, transfers) {}
+      : graph_(graph), plan_(plan), exact_(graph, machine, transfers), routes_(graph, plan, transfers) {
+    tally_.received.assign(static_cast<std::size_t>(plan.sites), 0);
+    tally_.crossing.assign(machine.links.size(), 0);
+  }
 
   PlanCosts run() {
     std::vector<PartitionVector> parts;
@@ -346,14 +349,14 @@ class Accounting {
       costs_.seconds += cost.seconds;
     }
     if (plan_.sites == 1) costs_.floats = 0;  // there is nowhere to move to
-    costs_.received = exact_.received();
-    costs_.crossing = exact_.crossing();
+    costs_.received = std::move(tally_.received);
+    costs_.crossing = std::move(tally_.crossing);
     return std::move(costs_);
   }
 
  private:
   VertexCost of(std::size_t v) {
-    VertexCost cost = exact_.alone(v, plan_.vertices[v]);
+    VertexCost cost = exact_.alone(v, plan_.vertices[v], tally_);
     if (is_input(graph_.vertices[v])) return cost;
     for (const std::size_t operand : operands_read(graph_.vertices[v])) receive(v, operand, cost);
     return cost;
@@ -388,7 +391,7 @@ class Accounting {
     }
     const Route& route = routes_.route(producer, number);
     if (route.source) cost.has_received_before = true;
-    const MoveCost moved = exact_.move(graph_.vertices[producer], routes_.source(producer, number), route);
+    const MoveCost moved = exact_.move(graph_.vertices[producer], routes_.source(producer, number), route, &tally_);
     cost.floats += moved.floats;
     cost.moving += moved.moving;
     cost.seconds += moved.copying + moved.moving;
@@ -398,6 +401,7 @@ class Accounting {
   const EinGraph& graph_;
   const Plan& plan_;
   PlanCosts costs_;
+  Tally tally_;
   ExactCosts exact_;
   Routes routes_;
   std::set<std::pair<std::size_t, std::size_t>> sent_;  // tensors and their routes
@@ -416,89 +420,92 @@ double MoveCost::of(CostKind kind) const {
 }
 
 ExactCosts::ExactCosts(const EinGraph& graph, const Machine& machine, Transfers& transfers)
-    : graph_(graph),
-      machine_(machine),
-      transfers_(transfers),
-      received_(static_cast<std::size_t>(transfers.sites()), 0),
-      crossing_(machine.links.size(), 0) {}
+    : graph_(graph), machine_(machine), transfers_(transfers) {}
 
-VertexCost ExactCosts::alone(std::size_t v, const VertexPlan& plan) {
+double ExactCosts::alone(std::size_t v, const VertexPlan& plan, CostKind kind) {
+  const Vertex& vertex = graph_.vertices[v];
+  if (is_input(vertex)) return 0;
+  switch (kind) {
+    case CostKind::bound: return bound_of_vertex(vertex, graph_, plan.parts);
+    case CostKind::floats: return reduced_floats(vertex, plan);
+    case CostKind::bytes: return reduced_bytes(vertex, plan);
+    case CostKind::seconds: break;
+  }
+  return computing(vertex, plan) + receiving_parts(vertex, plan, nullptr);
+}
+
+VertexCost ExactCosts::alone(std::size_t v, const VertexPlan& plan, Tally& tally) {
   const Vertex& vertex = graph_.vertices[v];
   VertexCost cost;
   cost.operand_bytes.assign(vertex.inputs.size(), 0);
   if (is_input(vertex)) return cost;
   cost.bound = bound_of_vertex(vertex, graph_, plan.parts);
   cost.floats = reduced_floats(vertex, plan);
-  cost.moving = std::max(receiving_parts_seconds(vertex, plan, machine_), parts_crossing_seconds(vertex, plan));
-  cost.reduced_bytes = reduce(vertex, plan);
-  cost.seconds = vertex_seconds(graph_, vertex, plan, machine_) + adding_seconds(vertex, plan, machine_) + cost.moving;
+  cost.moving = receiving_parts(vertex, plan, &tally);
+  cost.reduced_bytes = reduce(vertex, plan, tally);
+  cost.seconds = computing(vertex, plan) + cost.moving;
   return cost;
 }
 
-MoveCost ExactCosts::move(const Vertex& tensor, const Layout& have, const Route& route) {
+double ExactCosts::computing(const Vertex& vertex, const VertexPlan& plan) const {
+  return vertex_seconds(graph_, vertex, plan, machine_) + adding_seconds(vertex, plan, machine_);
+}
+
+MoveCost ExactCosts::move(const Vertex& tensor, const Layout& have, const Route& route, Tally* tally) {
   const Layout& need = route.need;
   MoveCost cost;
   cost.floats = copies_of(need) * elements_of(tensor.bound);
   // What an earlier vertex took in pieces is put together as it mostly would have been when it came.
   if (!route.source || cuts_parts_of(have, need)) cost.copying = copying_seconds(tensor, have, need, machine_);
   const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
-  std::int64_t most = 0;
-  std::map<std::int64_t, double> receivers;  // by node
-  const std::vector<std::int64_t>& elements = transfers_.received(have, need, tensor.bound);
-  for (std::size_t site = 0; site < elements.size(); ++site) {
-    if (elements[site] == 0) continue;
-    ++receivers[static_cast<std::int64_t>(site) / machine_.sites_per_node];
-    const std::int64_t bytes = checked_multiply(elements[site], size);
-    cost.bytes = checked_add(cost.bytes, bytes);
-    received_[site] = checked_add(received_[site], bytes);
-    most = std::max(most, bytes);
+  const ReceivedSums& received = transfers_.sums(have, need, tensor.bound);
+  if (received.all == 0) return cost;
+  cost.bytes = checked_multiply(received.all, size);
+  if (tally != nullptr) {
+    const std::vector<std::int64_t> elements = elements_received(have, need, tensor.bound, transfers_.sites());
+    for (std::size_t site = 0; site < elements.size(); ++site) tally->add(site, checked_multiply(elements[site], size));
   }
-  if (most == 0) return cost;
-  const double part = static_cast<double>(most) * sites_of(need) / (bytes_of(tensor) * copies_of(need));
-  double on_one_node = 0;
-  for (const auto& [node, sites] : receivers) on_one_node = std::max(on_one_node, sites);
-  cost.moving =
-      std::max(receiving_seconds(static_cast<double>(most), messages_to(have, need, part, tree_depth(copies_of(need))),
-                                 on_one_node, machine_),
-               crossing_seconds(have, need, tensor));
+  const auto most = static_cast<double>(checked_multiply(received.most, size));
+  const double part = most * sites_of(need) / (bytes_of(tensor) * copies_of(need));
+  cost.moving = std::max(receiving_seconds(most, messages_to(have, need, part, tree_depth(copies_of(need))),
+                                           static_cast<double>(received.receivers), machine_),
+                         crossing(have, need, tensor, tally));
   return cost;
 }
 
 /// What crosses the links of the machine on the way from where a tensor lies to where it is needed: links carry bytes
 /// at a time, and sites receive meanwhile.
-double ExactCosts::crossing_seconds(const Layout& have, const Layout& need, const Vertex& tensor) {
+double ExactCosts::crossing(const Layout& have, const Layout& need, const Vertex& tensor, Tally* tally) {
   double longest = 0;
   for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-    std::vector<double> bytes;  // by group
-    for (const std::int64_t elements : transfers_.crossing(machine_.links[l], have, need, tensor.bound))
-      bytes.push_back(static_cast<double>(elements) * static_cast<double>(size_of(tensor.dtype)));
-    longest = std::max(longest, link_seconds(l, bytes));
+    const auto& elements = transfers_.crossing(machine_.links[l], have, need, tensor.bound);
+    longest = std::max(longest, crossing_link(l, elements, static_cast<double>(size_of(tensor.dtype)), tally));
   }
   return longest;
 }
 
-/// Of what each group behind a link receives, which is counted as crossing it.
-double ExactCosts::link_seconds(std::size_t l, const std::vector<double>& bytes) {
-  crossing_[l] = std::accumulate(bytes.begin(), bytes.end(), crossing_[l]);
-  return einrel::crossing_seconds(*std::max_element(bytes.begin(), bytes.end()), machine_.links[l]);
+/// Of what each group behind a link receives, which is counted as crossing it: elements of so many bytes.
+double ExactCosts::crossing_link(std::size_t l, const std::vector<std::int64_t>& elements, double size,
+                                 Tally* tally) const {
+  if (tally != nullptr) tally->crossing[l] += size * std::accumulate(elements.begin(), elements.end(), 0.0);
+  const auto most = static_cast<double>(*std::max_element(elements.begin(), elements.end()));
+  return einrel::crossing_seconds(most * size, machine_.links[l]);
 }
 
-/// The same of partial results, to their owners.
-double ExactCosts::parts_crossing_seconds(const Vertex& vertex, const VertexPlan& plan) {
-  if (partial_sites(vertex, plan) == 1) return 0;
-  double longest = 0;
+/// The owners of results receive the others' parts of these, over links, too.
+double ExactCosts::receiving_parts(const Vertex& vertex, const VertexPlan& plan, Tally* tally) const {
+  double longest = receiving_parts_seconds(vertex, plan, machine_);
+  if (partial_sites(vertex, plan) == 1) return longest;
   for (std::size_t l = 0; l < machine_.links.size(); ++l) {
-    std::vector<double> bytes;  // by group
-    for (const std::int64_t elements : parts_crossing(vertex, plan, transfers_.sites(), machine_.links[l].sites))
-      bytes.push_back(static_cast<double>(elements) * static_cast<double>(partial_bytes(vertex)));
-    longest = std::max(longest, link_seconds(l, bytes));
+    const auto elements = parts_crossing(vertex, plan, transfers_.sites(), machine_.links[l].sites);
+    longest = std::max(longest, crossing_link(l, elements, static_cast<double>(partial_bytes(vertex)), tally));
   }
   return longest;
 }
 
 /// Bytes received: the owners of results receive what the others of their groups have of these; an extreme goes back to
 /// them.
-std::int64_t ExactCosts::reduce(const Vertex& vertex, const VertexPlan& plan) {
+std::int64_t ExactCosts::reduce(const Vertex& vertex, const VertexPlan& plan, Tally& tally) const {
   const std::int64_t others = partial_sites(vertex, plan) - 1;
   if (others == 0) return 0;
   std::int64_t all = 0;
@@ -511,8 +518,7 @@ std::int64_t ExactCosts::reduce(const Vertex& vertex, const VertexPlan& plan) {
     const std::int64_t returned =
         back == 0 ? 0 : checked_multiply(back, elements_at(group, vertex.bound, site) - owned);
     const std::int64_t bytes = checked_add(checked_multiply(checked_multiply(others, each), owned), returned);
-    std::int64_t& received = received_[static_cast<std::size_t>(site)];
-    received = checked_add(received, bytes);
+    tally.add(static_cast<std::size_t>(site), bytes);
     all = checked_add(all, bytes);
   }
   return all;

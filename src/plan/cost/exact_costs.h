@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/extent.h"
 #include "machine/machine.h"
 #include "plan/cost/cost.h"
 #include "plan/routes.h"
@@ -19,36 +20,39 @@ struct MoveCost {
   double of(CostKind kind) const;
 };
 
+/// Counts bytes where they arrive.
+struct Tally {
+  std::vector<std::int64_t> received;  ///< per site
+  std::vector<double> crossing;        ///< per link of the machine, as PlanCosts::crossing
+  void add(std::size_t site, std::int64_t bytes) { received[site] = checked_add(received[site], bytes); }
+};
+
 /// The parts that the exact cost of a plan is the sum of (costs_of): of each vertex alone, and of each route.
 class ExactCosts {
  public:
   /// All of them must outlive it.
   ExactCosts(const EinGraph& graph, const Machine& machine, Transfers& transfers);
 
-  /// Computing and reducing, without what is brought to it. O(sites).
-  VertexCost alone(std::size_t v, const VertexPlan& plan);
-  /// One route of a tensor. O(sites).
+  /// Computing and reducing, without what is brought to it. O(labels); with links O(sites).
+  double alone(std::size_t v, const VertexPlan& plan, CostKind kind);
+  /// All that is said of it, and what its sites receive. O(sites).
+  VertexCost alone(std::size_t v, const VertexPlan& plan, Tally& tally);
+  /// One route of a tensor. O(sites) where it was not asked for before, or is counted.
   MoveCost move(const Vertex& tensor, const TensorRoutes& routes, std::size_t number) {
-    return move(tensor, routes.source(number), routes.route(number));
+    return move(tensor, routes.source(number), routes.route(number), nullptr);
   }
-  MoveCost move(const Vertex& tensor, const Layout& have, const Route& route);
-
-  /// Bytes that each site has received in all that was asked for.
-  const std::vector<std::int64_t>& received() const { return received_; }
-  /// Per link of the machine, what crossed it, as PlanCosts::crossing.
-  const std::vector<double>& crossing() const { return crossing_; }
+  MoveCost move(const Vertex& tensor, const Layout& have, const Route& route, Tally* tally);
 
  private:
-  double crossing_seconds(const Layout& have, const Layout& need, const Vertex& tensor);
-  double link_seconds(std::size_t l, const std::vector<double>& bytes);
-  double parts_crossing_seconds(const Vertex& vertex, const VertexPlan& plan);
-  std::int64_t reduce(const Vertex& vertex, const VertexPlan& plan);
+  double computing(const Vertex& vertex, const VertexPlan& plan) const;
+  double crossing(const Layout& have, const Layout& need, const Vertex& tensor, Tally* tally);
+  double crossing_link(std::size_t l, const std::vector<std::int64_t>& elements, double size, Tally* tally) const;
+  double receiving_parts(const Vertex& vertex, const VertexPlan& plan, Tally* tally) const;
+  std::int64_t reduce(const Vertex& vertex, const VertexPlan& plan, Tally& tally) const;
 
   const EinGraph& graph_;
   const Machine& machine_;
   Transfers& transfers_;
-  std::vector<std::int64_t> received_;
-  std::vector<double> crossing_;
 };
 
 }  // namespace einrel

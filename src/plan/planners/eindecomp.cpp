@@ -250,8 +250,8 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
 }
 
 /// The plan after a polish that takes well below a second.
-Plan polished_plan(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
-                   Transfers& transfers) {
+Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
+                     Transfers& transfers) {
   constexpr std::int64_t looks = 2'000'000;  // at a site, for a change that is tried
   constexpr std::int64_t fewest_sites = 10;  // that a change costs as much as
   PolishOptions options{.kind = kind,
@@ -273,7 +273,10 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
   for (std::int64_t number = 1; number < std::min(sites, few_sites + 1); ++number) {
     if (without_factors(number, {2, 3, 5}) == 1) numbers.push_back(number);
   }
-  return [&graph, sites, kind, numbers](const Vertex& vertex, std::size_t) {
+  const bool has_some = std::any_of(graph.vertices.begin(), graph.vertices.end(), has_many_labels);
+  const Candidates sampled = has_some ? site_candidates(graph, sites, {}, kind) : Candidates();
+  return [&graph, sites, kind, numbers, sampled](const Vertex& vertex, std::size_t v) {
+    if (has_many_labels(vertex)) return sampled(vertex, v);
     const PartitionVector most = most_parts(vertex, graph);
     std::vector<VertexPlan> plans = one_part_per_site_each(some_factorizations(most, numbers));
     if (kind == CostKind::bound) return plans;
@@ -289,6 +292,11 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
     }
     return plans;
   };
+}
+
+Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind) {
+  Transfers transfers(plan.sites, machine);
+  return polished_by_all(graph, plan, machine, kind, transfers);
 }
 
 double pairs_compared(const EinGraph& graph, std::int64_t sites) {
@@ -438,7 +446,7 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   if (kind != CostKind::seconds) search(small);
   const bool takes_other = kind == CostKind::seconds && is_as_good(best_of_others, *cheapest.found());
   Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
-  if (sites > 1) plan = polished_plan(graph, plan, machine, kind, transfers);
+  if (sites > 1) plan = polished_by_all(graph, plan, machine, kind, transfers);
   if (kind == CostKind::seconds) {
     Plan in_pieces = plan;
     reduce_as_received(graph, in_pieces);

@@ -61,13 +61,15 @@ std::vector<std::int64_t> numbers_on_fewer(const PlanRequest& request) {
   return numbers;
 }
 
-/// `best`, or the plan for fewer sites that is faster: a plan for some sites is one for more, of which others idle.
+/// `best`, or the plan for fewer sites that is faster: a plan for some sites is one for more, of which others
+/// idle until it is polished.
 Plan best_on_fewer(const EinGraph& graph, const PlanRequest& request, Plan best) {
   double on_one_site = 0;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v)
     on_one_site += std::max(one_site_seconds(graph, v, request.machine) - request.machine.task_seconds, 0.0);
   constexpr double clearly = 0.99;
   double least = clearly * costs_of(graph, best, request.machine).seconds;
+  bool leaves_sites = false;
   for (const std::int64_t sites : numbers_on_fewer(request)) {
     if (on_one_site / static_cast<double>(sites) >= least) break;
     PlanRequest fewer = request;
@@ -79,8 +81,9 @@ Plan best_on_fewer(const EinGraph& graph, const PlanRequest& request, Plan best)
     if (cost >= least) continue;
     least = clearly * cost;
     best = std::move(plan);
+    leaves_sites = true;
   }
-  return best;
+  return leaves_sites ? polished_by_all(graph, best, request.machine, request.cost) : best;
 }
 
 Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {

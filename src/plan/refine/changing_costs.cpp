@@ -12,16 +12,6 @@
 namespace einrel {
 namespace {
 
-double part_of(const VertexCost& cost, CostKind kind) {
-  switch (kind) {
-    case CostKind::bound: return cost.bound;
-    case CostKind::floats: return cost.floats;
-    case CostKind::bytes: return static_cast<double>(cost.bytes());
-    case CostKind::seconds: break;
-  }
-  return cost.seconds;
-}
-
 void add_once(std::vector<std::size_t>& list, std::size_t number) {
   if (std::find(list.begin(), list.end(), number) == list.end()) list.push_back(number);
 }
@@ -57,7 +47,7 @@ ChangingCosts::ChangingCosts(const EinGraph& graph, Plan plan, const Machine& ma
     add_once(laid_out_with_[next], state.now.index);
   }
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    now_.alone.push_back(cost_alone(v));
+    now_.alone.push_back(alone(v, now_.plan.vertices[v]));
     now_.moves.push_back(cost_of_moves(v));
   }
   add_up();
@@ -68,8 +58,6 @@ void ChangingCosts::add_up() {
   now_.total = std::accumulate(now_.alone.begin(), now_.alone.end(), 0.0) +
                std::accumulate(now_.moves.begin(), now_.moves.end(), 0.0);
 }
-
-double ChangingCosts::cost_alone(std::size_t v) { return part_of(exact_.alone(v, now_.plan.vertices[v]), kind_); }
 
 Layout ChangingCosts::needed_by(const Reader& reader, std::size_t operand) const {
   return needed_layout(graph_.vertices[reader.vertex], operand, now_.plan.vertices[reader.vertex]);
@@ -138,18 +126,23 @@ void ChangingCosts::lay_out(std::size_t input, Change& change) {
   if (!(best == before)) change.plans.emplace_back(input, best);
 }
 
-std::optional<ChangingCosts::Change> ChangingCosts::with(std::size_t v, const VertexPlan& plan, double enough) {
+double ChangingCosts::total_without(std::size_t v) const {
+  double total = now_.total - now_.alone[v];
+  for (const std::size_t tensor : moved_with(v)) total -= now_.moves[tensor];
+  return total;
+}
+
+std::optional<ChangingCosts::Change> ChangingCosts::with(std::size_t v, const VertexPlan& plan, double alone,
+                                                         double enough) {
   std::vector<std::pair<std::size_t, VertexPlan>> before{{v, now_.plan.vertices[v]}};
   for (const std::size_t input : laid_out_with_[v]) before.emplace_back(input, now_.plan.vertices[input]);
   const std::vector<std::size_t> tensors = moved_with(v);
   Change change;
-  change.total = now_.total - now_.alone[v];
-  for (const std::size_t tensor : tensors) change.total -= now_.moves[tensor];
+  change.total = total_without(v) + alone;
+  change.alone = alone;
   change.plans.emplace_back(v, plan);
   now_.plan.vertices[v] = plan;
   try {
-    change.alone = cost_alone(v);
-    change.total += change.alone;
     if (change.total < enough) {
       for (const std::size_t input : laid_out_with_[v]) lay_out(input, change);
     }

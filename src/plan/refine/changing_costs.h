@@ -37,8 +37,12 @@ class ChangingCosts {
     double alone = 0;                                        ///< of the vertex
     std::vector<std::pair<std::size_t, double>> moves;       ///< by tensor
   };
-  /// What the change comes to; nothing where that is at least `enough`.
-  std::optional<Change> with(std::size_t v, const VertexPlan& plan,
+  /// What a vertex computed like this costs, without all that is moved.
+  double alone(std::size_t v, const VertexPlan& plan) { return exact_.alone(v, plan, kind_); }
+  /// The total without what a vertex costs alone and without all moves that may change with it.
+  double total_without(std::size_t v) const;
+  /// What the change comes to; nothing where that is at least `enough`. `alone`: what it costs alone.
+  std::optional<Change> with(std::size_t v, const VertexPlan& plan, double alone,
                              double enough = std::numeric_limits<double>::infinity());
   void take(const Change& change);
 
@@ -47,7 +51,6 @@ class ChangingCosts {
     std::size_t vertex = 0;
     std::vector<std::size_t> operands;
   };
-  double cost_alone(std::size_t v);
   double cost_of_moves(std::size_t tensor);
   Layout needed_by(const Reader& reader, std::size_t operand) const;
   std::vector<std::size_t> moved_with(std::size_t v) const;

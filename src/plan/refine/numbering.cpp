@@ -194,8 +194,7 @@ class Numbering {
   double bytes_between(std::size_t producer, const Layout& need) {
     const Vertex& tensor = graph_.vertices[producer];
     const Layout have = result_layout(tensor, plan_.vertices[producer]);
-    const auto& received = transfers_.received(have, need, tensor.bound);
-    double elements = std::accumulate(received.begin(), received.end(), 0.0);
+    auto elements = static_cast<double>(transfers_.sums(have, need, tensor.bound).all);
     for (const Link& link : counts_links_ ? transfers_.machine().links : std::vector<Link>()) {
       const auto& crossing = transfers_.crossing(link, have, need, tensor.bound);
       elements += times_as_slow(link) * std::accumulate(crossing.begin(), crossing.end(), 0.0);

@@ -1,19 +1,13 @@
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <vector>
 
 #include "plan/cost/cost.h"
 #include "plan/search/search.h"
 #include "plan/transfers.h"
 
 namespace einrel {
-
-/// Every way to number the sites of a vertex cut like this, as far as there are few: all orders of at most four digits,
-/// copies among them. Of more, the one given.
-std::vector<VertexPlan> numbered_in_all_orders(const Vertex& vertex, const VertexPlan& plan);
 
 /// What polishing may do.
 struct PolishOptions {
@@ -24,8 +18,9 @@ struct PolishOptions {
 };
 
 /// A plan in which no other candidate for one vertex, numbered in any order, makes the whole exactly cheaper, and none
-/// with each of its neighbours changed to what suits it best; or what was found until so many changes were tried. The
-/// sum of what the polish gains is costs_of before less costs_of after.
+/// with each of its neighbours changed to what suits it best; or what was found until so many changes were tried. Of
+/// vertices that are alike, as in equal layers, one is tried for all. What the polish gains is costs_of before less
+/// costs_of after.
 Plan polished(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers,
               const PolishOptions& options);
 
