@@ -249,19 +249,6 @@ Plan plan_of(const EinGraph& graph, const SearchSpace& space, const SearchSpace:
   return plan;
 }
 
-/// The plan after a polish that takes well below a second.
-Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
-                     Transfers& transfers) {
-  constexpr std::int64_t looks = 2'000'000;  // at a site, for a change that is tried
-  constexpr std::int64_t fewest_sites = 10;  // that a change costs as much as
-  PolishOptions options{.kind = kind,
-                        .candidates = all_candidates(graph, plan.sites, kind),
-                        .changes_tried = looks / std::max(plan.sites, fewest_sites)};
-  if (kind != CostKind::seconds)
-    options.is_allowed = [&](const Plan& other) { return uses_all_sites(graph, other, machine); };
-  return polished(graph, plan, machine, transfers, options);
-}
-
 /// Of the time that all vertices take on all sites.
 constexpr double next_to_nothing = 0.01;
 
@@ -294,9 +281,19 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
   };
 }
 
-Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind) {
-  Transfers transfers(plan.sites, machine);
-  return polished_by_all(graph, plan, machine, kind, transfers);
+Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
+                     const std::function<bool(const Plan&)>& is_allowed) {
+  constexpr std::int64_t looks = 2'000'000;  // at a site, for a change that is tried
+  constexpr std::int64_t fewest_sites = 10;  // that a change costs as much as
+  if (plan.sites == 1) return plan;
+  const bool may_idle = kind == CostKind::seconds;
+  PolishOptions options{
+      .kind = kind,
+      .candidates = all_candidates(graph, plan.sites, kind),
+      .is_allowed =
+          [&](const Plan& other) { return is_allowed(other) && (may_idle || uses_all_sites(graph, other, machine)); },
+      .changes_tried = looks / std::max(plan.sites, fewest_sites)};
+  return polished(graph, plan, machine, options);
 }
 
 double pairs_compared(const EinGraph& graph, std::int64_t sites) {
@@ -446,7 +443,7 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   if (kind != CostKind::seconds) search(small);
   const bool takes_other = kind == CostKind::seconds && is_as_good(best_of_others, *cheapest.found());
   Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
-  if (sites > 1) plan = polished_by_all(graph, plan, machine, kind, transfers);
+  plan = polished_by_all(graph, plan, machine, kind);
   if (kind == CostKind::seconds) {
     Plan in_pieces = plan;
     reduce_as_received(graph, in_pieces);

@@ -27,8 +27,11 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Mach
 /// by as many others as divide the rest. `graph` must outlive it.
 Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind);
 
-/// The plan after a polish by all candidates, as much of it as takes well below a second.
-Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind);
+/// The plan after a polish by all candidates, as much of it as takes well below a second, among plans that are allowed,
+/// and use all sites where seconds do not count.
+Plan polished_by_all(
+    const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
+    const std::function<bool(const Plan&)>& is_allowed = [](const Plan&) { return true; });
 
 /// About how many pairs of ways to cut neighbours a search for so many sites compares, equal neighbours once: it keeps
 /// a number for each.

@@ -88,9 +88,9 @@ Plan best_on_fewer(const EinGraph& graph, const PlanRequest& request, Plan best)
 
 Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
   const std::vector<Plan> others = plans_of_others(graph, request);
-  if (request.memory) return eindecomp_within(graph, request, others);
   Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, others);
-  return request.cost == CostKind::seconds ? best_on_fewer(graph, request, std::move(plan)) : plan;
+  if (request.cost == CostKind::seconds) plan = best_on_fewer(graph, request, std::move(plan));
+  return request.memory ? within_memory(graph, request, others, std::move(plan)) : plan;
 }
 
 Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) {

@@ -207,8 +207,7 @@ std::string over_limit(const EinGraph& graph, const SitePeak& peak, std::int64_t
                      peak.site, allowed);
 }
 
-Planned eindecomp_within(const EinGraph& graph, const PlanRequest& request, const std::vector<Plan>& others) {
-  Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, others);
+Planned within_memory(const EinGraph& graph, const PlanRequest& request, const std::vector<Plan>& others, Plan plan) {
   const SitePeak peak = peak_of(graph, plan);
   if (peak.bytes <= *request.memory) return plan;
   const double cost = costs_of(graph, plan, request.machine).of(request.cost);
@@ -249,7 +248,12 @@ Planned eindecomp_within(const EinGraph& graph, const PlanRequest& request, cons
     space.improve(choice);
     consider(Descent(graph, space, request.sites).run(std::move(choice), *request.memory));
   }
-  return best.found();
+  Planned found = best.found();
+  if (Plan* const fits = std::get_if<Plan>(&found)) {
+    *fits = polished_by_all(graph, *fits, request.machine, request.cost,
+                            [&](const Plan& other) { return peak_of(graph, other).bytes <= *request.memory; });
+  }
+  return found;
 }
 
 }  // namespace einrel

@@ -13,6 +13,7 @@
 #include "plan/refine/changing_costs.h"
 #include "plan/refine/likeness.h"
 #include "plan/refine/ordered_candidates.h"
+#include "plan/transfers.h"
 
 namespace einrel {
 namespace {
@@ -22,10 +23,10 @@ constexpr double rounding = 1e-9;
 
 class Polish {
  public:
-  Polish(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers,
-         const PolishOptions& options)
+  Polish(const EinGraph& graph, const Plan& plan, const Machine& machine, const PolishOptions& options)
       : graph_(graph),
-        costs_(graph, plan, machine, options.kind, transfers),
+        transfers_(plan.sites, machine),
+        costs_(graph, plan, machine, options.kind, transfers_),
         options_(options),
         candidates_(graph, options.candidates),
         likeness_(graph, plan),
@@ -62,7 +63,8 @@ class Polish {
   }
 
   std::optional<Change> best_change(std::size_t v, double enough) {
-    return least_change(v, candidates_, costs_, enough, tried_, [&](const Change& change) { return is_allowed(change); });
+    return least_change(v, candidates_, costs_, enough, tried_,
+                        [&](const Change& change) { return is_allowed(change); });
   }
 
   bool is_allowed(const Change& change) const {
@@ -141,6 +143,7 @@ class Polish {
   }
 
   const EinGraph& graph_;
+  Transfers transfers_;
   ChangingCosts costs_;
   const PolishOptions& options_;
   OrderedCandidates candidates_;
@@ -153,9 +156,8 @@ class Polish {
 
 }  // namespace
 
-Plan polished(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers,
-              const PolishOptions& options) {
-  return Polish(graph, plan, machine, transfers, options).run();
+Plan polished(const EinGraph& graph, const Plan& plan, const Machine& machine, const PolishOptions& options) {
+  return Polish(graph, plan, machine, options).run();
 }
 
 }  // namespace einrel

@@ -5,7 +5,6 @@
 
 #include "plan/cost/cost.h"
 #include "plan/search/search.h"
-#include "plan/transfers.h"
 
 namespace einrel {
 
@@ -21,7 +20,6 @@ struct PolishOptions {
 /// with each of its neighbours changed to what suits it best; or what was found until so many changes were tried. Of
 /// vertices that are alike, as in equal layers, one is tried for all. What the polish gains is costs_of before less
 /// costs_of after.
-Plan polished(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers,
-              const PolishOptions& options);
+Plan polished(const EinGraph& graph, const Plan& plan, const Machine& machine, const PolishOptions& options);
 
 }  // namespace einrel
