@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -155,6 +156,26 @@ TEST(NothingBetter, IsFoundByRandomChanges) {
     EXPECT_GE(costs_of(graph, other, machine).seconds, 0.99 * cost) << "planned\n"
                                                                     << text_of(graph, plan, machine) << "found\n"
                                                                     << text_of(graph, other, machine);
+  }
+}
+
+TEST(NothingBetter, IsFoundForFewerSites) {
+  for (int seed = 0; seed < rounds(30); ++seed) {
+    Random random(static_cast<std::uint64_t>(1000 + seed));
+    const std::string text = random_program(random);
+    const std::int64_t sites = random.one_of(std::array<std::int64_t, 5>{4, 6, 8, 12, 16});
+    const Machine machine = random_machine(random, sites);
+    const std::optional<std::int64_t> memory = random.chance(0.5) ? std::optional(std::int64_t{1} << 40) : std::nullopt;
+    SCOPED_TRACE(fmt::format("seed {}, {} sites, {} links\n{}", seed, sites, machine.links.size(), text));
+    const EinGraph graph = einrel::graph_of(text);
+    const auto seconds_of_plan_for = [&](std::int64_t number) {
+      const PlanRequest request{.sites = number, .machine = machine, .batch = std::nullopt, .memory = memory};
+      Plan plan = std::get<Plan>(planner_named("eindecomp").plan(graph, request));
+      plan.sites = sites;
+      return costs_of(graph, plan, machine).seconds;
+    };
+    for (const std::int64_t fewer : divisors_of(sites))
+      EXPECT_LE(seconds_of_plan_for(sites), 1.01 * seconds_of_plan_for(fewer)) << "for " << fewer;
   }
 }
 
