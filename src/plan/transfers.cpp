@@ -5,15 +5,47 @@
 #include "base/extent.h"
 
 namespace einrel {
+namespace {
+
+void mix(std::size_t& hash, std::int64_t value) {
+  constexpr std::size_t odd = 0x9E3779B97F4A7C15;  // 2^64 over the golden ratio
+  constexpr int half = 32;
+  hash = (hash ^ static_cast<std::size_t>(value)) * odd;
+  hash ^= hash >> half;
+}
+
+void mix(std::size_t& hash, const Layout& layout) {
+  for (const LayoutAxis& axis : layout.axes) {
+    mix(hash, axis.cut.parts);
+    mix(hash, axis.cut.unit);
+    mix(hash, axis.grid);
+    mix(hash, axis.stride);
+  }
+  for (const SiteCopies& copies : layout.copies) {
+    mix(hash, copies.count);
+    mix(hash, copies.stride);
+  }
+}
+
+}  // namespace
+
+std::size_t Transfers::Hash::operator()(const Asked& asked) const {
+  std::size_t hash = 0;
+  mix(hash, asked.have);
+  mix(hash, asked.need);
+  for (const Extent extent : asked.bound) mix(hash, extent.value());
+  mix(hash, asked.group);
+  return hash;
+}
 
 const std::vector<std::int64_t>& Transfers::received(const Layout& have, const Layout& need, const Shape& bound) {
-  const auto [at, is_new] = known_.try_emplace({have, need, bound});
+  const auto [at, is_new] = known_.try_emplace({have, need, bound, 0});
   if (is_new) at->second = elements_received(have, need, bound, sites_);
   return at->second;
 }
 
 const ReceivedSums& Transfers::sums(const Layout& have, const Layout& need, const Shape& bound) {
-  const auto [at, is_new] = known_sums_.try_emplace({have, need, bound});
+  const auto [at, is_new] = known_sums_.try_emplace({have, need, bound, 0});
   if (!is_new) return at->second;
   ReceivedSums& sums = at->second;
   std::int64_t node = 0;
@@ -34,7 +66,7 @@ const ReceivedSums& Transfers::sums(const Layout& have, const Layout& need, cons
 
 const std::vector<std::int64_t>& Transfers::crossing(const Link& link, const Layout& have, const Layout& need,
                                                      const Shape& bound) {
-  const auto [at, is_new] = known_crossing_.try_emplace({link.sites, have, need, bound});
+  const auto [at, is_new] = known_crossing_.try_emplace({have, need, bound, link.sites});
   if (is_new) at->second = elements_crossing(have, need, bound, sites_, link.sites);
   return at->second;
 }

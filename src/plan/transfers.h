@@ -1,8 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
-#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -35,11 +34,22 @@ class Transfers {
                                             const Shape& bound);
 
  private:
+  struct Asked {
+    Layout have;
+    Layout need;
+    Shape bound;
+    std::int64_t group = 0;  ///< of sites behind a link
+    bool operator==(const Asked&) const = default;
+  };
+  struct Hash {
+    std::size_t operator()(const Asked& asked) const;
+  };
+
   std::int64_t sites_;
   Machine machine_;
-  std::map<std::tuple<std::int64_t, Layout, Layout, Shape>, std::vector<std::int64_t>> known_crossing_;
-  std::map<std::tuple<Layout, Layout, Shape>, std::vector<std::int64_t>> known_;
-  std::map<std::tuple<Layout, Layout, Shape>, ReceivedSums> known_sums_;
+  std::unordered_map<Asked, std::vector<std::int64_t>, Hash> known_crossing_;
+  std::unordered_map<Asked, std::vector<std::int64_t>, Hash> known_;
+  std::unordered_map<Asked, ReceivedSums, Hash> known_sums_;
 };
 
 }  // namespace einrel

@@ -86,10 +86,8 @@ Machine random_machine(Random& random, std::int64_t sites) {
   return machine;
 }
 
-/// A random way to compute a vertex, numbered in a random order.
-VertexPlan random_vertex_plan(Random& random, const EinGraph& graph, std::size_t v, std::int64_t sites) {
-  const Vertex& vertex = graph.vertices[v];
-  const PartitionVector most = most_parts(vertex, graph);
+/// A random way to compute a vertex, numbered in a random order, which may not be one that a shared out result allows.
+VertexPlan any_vertex_plan(Random& random, const Vertex& vertex, const PartitionVector& most, std::int64_t sites) {
   const std::vector<PartitionVector> grids = site_grids(most, random.between(1, sites));
   VertexPlan plan = one_part_per_site(grids[static_cast<std::size_t>(random.between(0, std::ssize(grids) - 1))]);
   if (random.chance(0.4)) scatter(random, vertex, most, plan);
@@ -102,7 +100,14 @@ VertexPlan random_vertex_plan(Random& random, const EinGraph& graph, std::size_t
   plan.strides = strides_in_order(counts, order);
   if (counts.back() > 1) plan.copies = {{counts.back(), plan.strides.back()}};
   plan.strides.pop_back();
-  if (plan.scatter && !numbers_scatter(vertex, plan)) return random_vertex_plan(random, graph, v, sites);
+  return plan;
+}
+
+VertexPlan random_vertex_plan(Random& random, const EinGraph& graph, std::size_t v, std::int64_t sites) {
+  const Vertex& vertex = graph.vertices[v];
+  const PartitionVector most = most_parts(vertex, graph);
+  VertexPlan plan = any_vertex_plan(random, vertex, most, sites);
+  while (plan.scatter && !numbers_scatter(vertex, plan)) plan = any_vertex_plan(random, vertex, most, sites);
   return plan;
 }
 

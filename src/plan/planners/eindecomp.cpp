@@ -396,8 +396,16 @@ Plan eindecomp_paper(const EinGraph& graph, std::int64_t calls) {
   return plan;
 }
 
-Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
-               const std::vector<Plan>& others) {
+namespace {
+
+struct Searched {
+  CostedPlan best;
+  double least_of_others = 0;
+};
+
+/// What searches find, and the cheapest of `others`.
+Searched searched(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
+                  const std::vector<Plan>& others) {
   const auto model = cost_model(kind, machine);
   Transfers transfers(sites, machine);
   Cheapest cheapest(graph, machine, kind, transfers);
@@ -442,17 +450,52 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   search(std::vector<bool>(graph.vertices.size(), kind == CostKind::seconds));
   if (kind != CostKind::seconds) search(small);
   const bool takes_other = kind == CostKind::seconds && is_as_good(best_of_others, *cheapest.found());
-  Plan plan = takes_other ? best_of_others->plan : cheapest.found()->plan;
-  plan = polished_by_all(graph, plan, machine, kind);
+  return {takes_other ? *best_of_others : *cheapest.found(),
+          best_of_others ? best_of_others->cost : std::numeric_limits<double>::infinity()};
+}
+
+/// Numbers of sites of which a plan may be faster than one for all: those that divide all, and those behind links.
+std::vector<std::int64_t> numbers_on_fewer(std::int64_t sites, const Machine& machine) {
+  std::vector<std::int64_t> numbers = divisors_of(sites);
+  for (const Link& link : machine.links) numbers.push_back(link.sites);
+  std::sort(numbers.begin(), numbers.end(), std::greater<>());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  std::erase_if(numbers, [&](std::int64_t number) { return number < 2 || number >= sites; });
+  return numbers;
+}
+
+/// `found`, or the plan for fewer sites that is faster: a plan for some sites is one for more, of which others idle.
+CostedPlan best_on_fewer(const EinGraph& graph, std::int64_t sites, const Machine& machine, const OtherPlans& others,
+                         CostedPlan found) {
+  double on_one_site = 0;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v)
+    on_one_site += std::max(one_site_seconds(graph, v, machine) - machine.task_seconds, 0.0);
+  for (const std::int64_t fewer : numbers_on_fewer(sites, machine)) {
+    if (on_one_site / static_cast<double>(fewer) >= found.cost) break;
+    CostedPlan other =
+        searched(graph, fewer, machine, CostKind::seconds, others ? others(fewer) : std::vector<Plan>()).best;
+    other.plan.sites = sites;
+    constexpr double clearly = 0.99;
+    if (other.cost < clearly * found.cost) found = std::move(other);
+  }
+  return found;
+}
+
+}  // namespace
+
+Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
+               const OtherPlans& others) {
+  auto [found, least_of_others] = searched(graph, sites, machine, kind, others ? others(sites) : std::vector<Plan>());
+  if (kind == CostKind::seconds) found = best_on_fewer(graph, sites, machine, others, std::move(found));
+  Plan plan = polished_by_all(graph, found.plan, machine, kind);
   if (kind == CostKind::seconds) {
     Plan in_pieces = plan;
     reduce_as_received(graph, in_pieces);
     // Each piece starts a kernel call, which counts; that operands are not put together saves a tenth of the time of
     // large products, and does not.
     constexpr double allowed = 1.01;
-    const double own = costs_of(graph, plan, machine, transfers).seconds;
-    const double most = allowed * (best_of_others ? std::min(own, best_of_others->cost) : own);
-    if (costs_of(graph, in_pieces, machine, transfers).seconds <= most) plan = std::move(in_pieces);
+    const double most = allowed * std::min(costs_of(graph, plan, machine).seconds, least_of_others);
+    if (costs_of(graph, in_pieces, machine).seconds <= most) plan = std::move(in_pieces);
   }
   plan.planner = "eindecomp";
   return plan;

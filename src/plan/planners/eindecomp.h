@@ -23,6 +23,9 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind k
 Candidates site_candidates(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                            double comparisons = SampledCuts::usual_comparisons);
 
+/// Plans of other planners for so many sites.
+using OtherPlans = std::function<std::vector<Plan>(std::int64_t sites)>;
+
 /// Ways to cut a vertex over any number of sites that divides that of all, or has small factors alone; computed alike
 /// by as many others as divide the rest. `graph` must outlive it.
 Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind);
@@ -53,7 +56,9 @@ bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& mach
 /// are planned already are charged, and from each of `others`. Each is improved vertex by vertex and path by path. None
 /// of `others` is cheaper, but for those that leave sites idle where the cost is not seconds. The best of them is taken
 /// where it is within 5 % of the least seconds found and moves no more.
+/// Where seconds count, the numbers of sites that divide all, and those behind links, are searched alike, as far as a
+/// plan for them may be faster. What is found is polished.
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
-               const std::vector<Plan>& others);
+               const OtherPlans& others);
 
 }  // namespace einrel

@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <string_view>
 
@@ -51,45 +50,15 @@ std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& requ
   return others;
 }
 
-/// Numbers of sites of which a plan may be faster than one for all: those that divide all, and those behind links.
-std::vector<std::int64_t> numbers_on_fewer(const PlanRequest& request) {
-  std::vector<std::int64_t> numbers = divisors_of(request.sites);
-  for (const Link& link : request.machine.links) numbers.push_back(link.sites);
-  std::sort(numbers.begin(), numbers.end(), std::greater<>());
-  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  std::erase_if(numbers, [&](std::int64_t number) { return number < 2 || number >= request.sites; });
-  return numbers;
-}
-
-/// `best`, or the plan for fewer sites that is faster: a plan for some sites is one for more, of which others
-/// idle until it is polished.
-Plan best_on_fewer(const EinGraph& graph, const PlanRequest& request, Plan best) {
-  double on_one_site = 0;
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v)
-    on_one_site += std::max(one_site_seconds(graph, v, request.machine) - request.machine.task_seconds, 0.0);
-  constexpr double clearly = 0.99;
-  double least = clearly * costs_of(graph, best, request.machine).seconds;
-  bool leaves_sites = false;
-  for (const std::int64_t sites : numbers_on_fewer(request)) {
-    if (on_one_site / static_cast<double>(sites) >= least) break;
+Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
+  const std::vector<Plan> others = plans_of_others(graph, request);
+  Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, [&](std::int64_t sites) {
+    if (sites == request.sites) return others;
     PlanRequest fewer = request;
     fewer.sites = sites;
     fewer.beside.clear();
-    Plan plan = eindecomp(graph, sites, request.machine, request.cost, plans_of_others(graph, fewer));
-    plan.sites = request.sites;
-    const double cost = costs_of(graph, plan, request.machine).seconds;
-    if (cost >= least) continue;
-    least = clearly * cost;
-    best = std::move(plan);
-    leaves_sites = true;
-  }
-  return leaves_sites ? polished_by_all(graph, best, request.machine, request.cost) : best;
-}
-
-Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
-  const std::vector<Plan> others = plans_of_others(graph, request);
-  Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, others);
-  if (request.cost == CostKind::seconds) plan = best_on_fewer(graph, request, std::move(plan));
+    return plans_of_others(graph, fewer);
+  });
   return request.memory ? within_memory(graph, request, others, std::move(plan)) : plan;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
@@ -14,6 +15,18 @@ namespace {
 
 void add_once(std::vector<std::size_t>& list, std::size_t number) {
   if (std::find(list.begin(), list.end(), number) == list.end()) list.push_back(number);
+}
+
+/// Once, though two states may have one next value.
+void set_moves(ChangingCosts::Change& change, std::size_t tensor, double cost) {
+  const auto known = std::find_if(change.moves.begin(), change.moves.end(),
+                                  [&](const std::pair<std::size_t, double>& moves) { return moves.first == tensor; });
+  change.total += cost;
+  if (known == change.moves.end()) {
+    change.moves.emplace_back(tensor, cost);
+  } else {
+    change.total -= std::exchange(known->second, cost);
+  }
 }
 
 }  // namespace
@@ -90,41 +103,46 @@ double ChangingCosts::cost_of_moves(std::size_t tensor) {
   return cost;
 }
 
-/// The tensors whose moves may change with a vertex, or with the inputs that are laid out with it.
 std::vector<std::size_t> ChangingCosts::moved_with(std::size_t v) const {
   std::vector<std::size_t> tensors{v};
   for (const VertexId input : graph_.vertices[v].inputs) add_once(tensors, input.index);
   for (const std::size_t input : laid_out_with_[v]) {
     add_once(tensors, input);
-    if (next_[input] && !fed_back_[*next_[input]].empty()) add_once(tensors, *next_[input]);
+    if (is_fed_back(input)) add_once(tensors, *next_[input]);
   }
   return tensors;
 }
 
-/// An input, so that what follows from where it lies costs least.
+/// An input, so that what follows from where it lies costs least; a state's next value goes back to it.
 void ChangingCosts::lay_out(std::size_t input, Change& change) {
   const Vertex& vertex = graph_.vertices[input];
   std::set<Layout> needs;
   for (const Reader& reader : readers_[input]) {
     for (const std::size_t operand : reader.operands) needs.insert(needed_by(reader, operand));
   }
-  const bool is_state = next_[input] && !graph_.steps.states.empty();
+  const bool is_state = is_fed_back(input);
   std::optional<Layout> kept;
   if (next_[input]) kept = result_layout(graph_.vertices[*next_[input]], now_.plan.vertices[*next_[input]]);
-  const auto cost = [&] { return cost_of_moves(input) + (is_state ? cost_of_moves(*next_[input]) : 0); };
   const VertexPlan before = now_.plan.vertices[input];
   VertexPlan best = before;
-  double least = cost();
+  const auto moves = [&] { return std::pair(cost_of_moves(input), is_state ? cost_of_moves(*next_[input]) : 0); };
+  const auto sum = [](const std::pair<double, double>& costs) { return costs.first + costs.second; };
+  std::pair<double, double> least = moves();
   for (VertexPlan& plan : input_plans(vertex.bound, needs, kept, is_state)) {
+    if (sum(least) == 0) break;
     now_.plan.vertices[input] = std::move(plan);
-    if (const double other = cost(); other < least) {
+    if (const auto other = moves(); sum(other) < sum(least)) {
       least = other;
       best = now_.plan.vertices[input];
     }
   }
   now_.plan.vertices[input] = best;
   if (!(best == before)) change.plans.emplace_back(input, best);
+  set_moves(change, input, least.first);
+  if (is_state) set_moves(change, *next_[input], least.second);
 }
+
+bool ChangingCosts::is_fed_back(std::size_t input) const { return next_[input] && !fed_back_[*next_[input]].empty(); }
 
 double ChangingCosts::total_without(std::size_t v) const {
   double total = now_.total - now_.alone[v];
@@ -134,22 +152,27 @@ double ChangingCosts::total_without(std::size_t v) const {
 
 std::optional<ChangingCosts::Change> ChangingCosts::with(std::size_t v, const VertexPlan& plan, double alone,
                                                          double enough) {
-  std::vector<std::pair<std::size_t, VertexPlan>> before{{v, now_.plan.vertices[v]}};
-  for (const std::size_t input : laid_out_with_[v]) before.emplace_back(input, now_.plan.vertices[input]);
-  const std::vector<std::size_t> tensors = moved_with(v);
   Change change;
   change.total = total_without(v) + alone;
+  if (change.total >= enough) return std::nullopt;
+  std::vector<std::pair<std::size_t, VertexPlan>> before{{v, now_.plan.vertices[v]}};
+  for (const std::size_t input : laid_out_with_[v]) before.emplace_back(input, now_.plan.vertices[input]);
   change.alone = alone;
   change.plans.emplace_back(v, plan);
   now_.plan.vertices[v] = plan;
+  const auto is_laid_out = [&](std::size_t tensor) {
+    return std::any_of(laid_out_with_[v].begin(), laid_out_with_[v].end(), [&](std::size_t input) {
+      return tensor == input || (is_fed_back(input) && tensor == *next_[input]);
+    });
+  };
   try {
-    if (change.total < enough) {
-      for (const std::size_t input : laid_out_with_[v]) lay_out(input, change);
-    }
-    for (const std::size_t tensor : tensors) {
+    for (const std::size_t tensor : moved_with(v)) {
       if (change.total >= enough) break;
-      change.moves.emplace_back(tensor, cost_of_moves(tensor));
-      change.total += change.moves.back().second;
+      if (is_laid_out(tensor)) continue;
+      set_moves(change, tensor, cost_of_moves(tensor));
+    }
+    for (const std::size_t input : laid_out_with_[v]) {
+      if (change.total < enough) lay_out(input, change);
     }
   } catch (const UserError&) {  // more bytes than 63 bits count
     change.total = std::numeric_limits<double>::infinity();

@@ -39,6 +39,8 @@ class ChangingCosts {
   };
   /// What a vertex computed like this costs, without all that is moved.
   double alone(std::size_t v, const VertexPlan& plan) { return exact_.alone(v, plan, kind_); }
+  /// The tensors that may move otherwise when a vertex changes.
+  std::vector<std::size_t> moved_with(std::size_t v) const;
   /// The total without what a vertex costs alone and without all moves that may change with it.
   double total_without(std::size_t v) const;
   /// What the change comes to; nothing where that is at least `enough`. `alone`: what it costs alone.
@@ -53,8 +55,8 @@ class ChangingCosts {
   };
   double cost_of_moves(std::size_t tensor);
   Layout needed_by(const Reader& reader, std::size_t operand) const;
-  std::vector<std::size_t> moved_with(std::size_t v) const;
   void lay_out(std::size_t input, Change& change);
+  bool is_fed_back(std::size_t input) const;
   void add_up();
 
   const EinGraph& graph_;

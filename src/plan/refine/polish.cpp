@@ -110,6 +110,23 @@ class Polish {
     return likeness;
   }
 
+  /// What changes of the neighbours of a vertex may gain at most, after a change of that: all that moves, and what they
+  /// cost alone above the least.
+  double gain_of_neighbours(std::size_t v, const Change& change) {
+    std::set<std::size_t> moved;
+    double gain = 0;
+    for (const std::size_t other : neighbours_[v]) {
+      const std::vector<OrderedCandidate>& ways = candidates_.of(other, costs_);
+      if (!ways.empty()) gain += std::max(costs_.now().alone[other] - ways.front().alone, 0.0);
+      for (const std::size_t tensor : costs_.moved_with(other)) moved.insert(tensor);
+    }
+    for (const auto& [tensor, cost] : change.moves) {
+      if (moved.erase(tensor) > 0) gain += cost;
+    }
+    for (const std::size_t tensor : moved) gain += costs_.now().moves[tensor];
+    return gain;
+  }
+
   std::vector<Change> few_best_changes(std::size_t v) {
     constexpr std::size_t few = 8;
     std::vector<Change> changes;
@@ -120,7 +137,7 @@ class Polish {
       if (candidate.plan == costs_.now().plan.vertices[v]) continue;
       ++tried_;
       auto change = costs_.with(v, candidate.plan, candidate.alone, enough);
-      if (!change) continue;
+      if (!change || change->total - gain_of_neighbours(v, *change) >= this->enough()) continue;
       const auto place = std::upper_bound(changes.begin(), changes.end(), *change,
                                           [](const Change& a, const Change& b) { return a.total < b.total; });
       changes.insert(place, std::move(*change));
