@@ -14,15 +14,18 @@
 #include "einsum/check/expand.h"
 #include "einsum/front/text/print_program.h"
 #include "output.h"
+#include "plan/planners/default_planner.h"
 #include "plan_arguments.h"
 #include "program_input.h"
 #include "report/explain.h"
 #include "report/passes_text.h"
 #include "report/plan_text.h"
 #include "report/report_json.h"
+#include "report/sweep_report.h"
 #include "run/choose_plan.h"
 #include "run/compile.h"
 #include "run/stored_input.h"
+#include "run/sweep.h"
 #include "tra/text/parse.h"
 #include "viz/plan_html.h"
 
@@ -42,10 +45,13 @@ struct ExplainArguments : ProgramArguments {
   bool algebra = false;
   bool verbose = false;
   bool verify = false;
+  bool csv = false;
+  std::vector<std::string> sites;
+  std::vector<std::string> machines;
   std::vector<std::string> planners;
   std::vector<std::string> difference;
   std::optional<std::string> html;
-  PlanArguments plan;
+  PlanArguments plan;  ///< with the number of sites, and the machine, where they are one
 };
 
 CheckedProgram check_program(const ProgramArguments& arguments, const SourceText& source) {
@@ -143,7 +149,62 @@ AnyProgram explained_program(const ExplainArguments& arguments, const SourceText
                  pass_options(arguments.plan, checked));
 }
 
+/// Numbers of sites or machines are compared where there are several.
+bool is_sweep(const ExplainArguments& arguments) { return arguments.machines.size() > 1 || arguments.sites.size() > 1; }
+
+/// What is shown of one plan, or of plans for one number of sites.
+void check_sweep_options(const ExplainArguments& arguments) {
+  const std::array<std::pair<const char*, bool>, 7> given{{{"--plan", arguments.plan.plan_file.has_value()},
+                                                           {"--html", arguments.html.has_value()},
+                                                           {"--diff", !arguments.difference.empty()},
+                                                           {"--verify", arguments.verify},
+                                                           {"--algebra", arguments.algebra},
+                                                           {"--verbose", arguments.verbose},
+                                                           {"--show-passes", arguments.plan.shows_passes}}};
+  for (const auto& [option, is_given] : given) {
+    if (is_given)
+      throw UserError(
+          fmt::format("{} is for one number of sites of one machine, and here are several: leave it out", option));
+  }
+  if (arguments.json && arguments.csv) throw UserError("--json and --csv are two forms of one table: leave one out");
+  for (const std::string& name : arguments.planners) {
+    check_planner(name);
+    if (plans_relations(name))
+      throw UserError(
+          fmt::format("planner {} plans relations; several numbers of sites are for plans of vertices", name));
+  }
+  if (is_tra(arguments.program))
+    throw UserError("several numbers of sites or machines are for .ein programs: plans of relations are for one");
+  check_options(static_cast<const ProgramArguments&>(arguments));
+}
+
+SweepRequest sweep_request(const ExplainArguments& arguments) {
+  PlanArguments one = arguments.plan;
+  one.sites = std::nullopt;
+  SweepRequest wanted{request_of(one, {}), {}, {}, arguments.planners};
+  if (wanted.planners.empty()) wanted.planners.emplace_back(default_planner);
+  for (const std::string& number : arguments.sites) wanted.sites.emplace_back(parse_sites(number));
+  if (wanted.sites.empty()) wanted.sites.emplace_back();
+  for (const std::string& machine : arguments.machines) wanted.machines.emplace_back(machine);
+  if (wanted.machines.empty()) wanted.machines.emplace_back();
+  return wanted;
+}
+
+void explain_sweep(const ExplainArguments& arguments) {
+  check_sweep_options(arguments);
+  const SweepRequest wanted = sweep_request(arguments);
+  const SourceText source = read_program(arguments.program);
+  const AnyProgram program = explained_program(arguments, source);
+  const auto& compiled = std::get<Compiled>(program);
+  const std::vector<SweptPlan> plans = sweep(compiled, wanted);
+  if (arguments.json) return print(sweep_json(compiled, plans) + "\n");
+  print(arguments.csv ? sweep_csv(compiled, plans) : sweep_text(compiled, plans));
+}
+
 void explain_program(const ExplainArguments& arguments) {
+  if (is_sweep(arguments)) return explain_sweep(arguments);
+  if (arguments.csv)
+    throw UserError("--csv prints a table of several plans: add numbers of sites, as in --sites 1,2,4,8");
   check_options(arguments);
   const bool of_relations = std::any_of(arguments.planners.begin(), arguments.planners.end(), plans_relations);
   if (is_tra(arguments.program) || of_relations) check_relations(arguments);
@@ -201,7 +262,16 @@ void add_explain_command(CLI::App& app) {
   auto arguments =
       add_arguments<ExplainArguments>(*command, "a .ein file, a .tra file, or - for a .ein on standard input");
   command->add_flag("--json", arguments->json, "print one JSON object instead of text");
-  add_plan_options(*command, arguments->plan);
+  command->add_flag("--csv", arguments->csv, "of several numbers of sites: print a table with commas");
+  add_cost_options(*command, arguments->plan);
+  command
+      ->add_option("--sites", arguments->sites,
+                   "the number of sites to plan for (default: of the machine, else 1), or several to compare: 2,4,8,16")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  command->add_option("--machine", arguments->machines, fmt::format("{}; several times: compared", machine_usage))
+      ->allow_extra_args(false);
+  add_batch_option(*command, arguments->plan);
   command
       ->add_option("--planner", arguments->planners,
                    "how to plan (default eindecomp; see einrel list planners); several times: side by side")
@@ -215,7 +285,11 @@ void add_explain_command(CLI::App& app) {
   command->add_flag("--verify", arguments->verify,
                     "of planner kcut: compare its cuts with the best of all cuts at once");
   command->add_flag("--algebra", arguments->algebra, "also show the plan in both algebras");
-  command->callback([arguments] { explain_program(*arguments); });
+  command->callback([arguments] {
+    if (arguments->sites.size() == 1) arguments->plan.sites = arguments->sites.front();
+    if (arguments->machines.size() == 1) arguments->plan.machine = arguments->machines.front();
+    explain_program(*arguments);
+  });
 }
 
 void add_check_command(CLI::App& app) {

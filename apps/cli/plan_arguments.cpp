@@ -62,14 +62,8 @@ void check_planner(const std::string& name) {
   }
 }
 
-void add_machine_options(CLI::App& command, PlanArguments& arguments) {
-  command.add_option("--sites", arguments.sites, "the number of sites to plan for (default: of the machine, else 1)");
+void add_cost_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--cost", arguments.cost, "what eindecomp makes least: seconds (default), bytes, floats or bound");
-  command
-      .add_option("--machine", arguments.machine,
-                  "what to plan for: a name (default: the calibrated one, else laptop; see einrel list machines) or a "
-                  "file, FILE.json")
-      ->allow_extra_args(false);
   command
       .add_option(
           "--memory", arguments.memory,
@@ -85,6 +79,12 @@ void add_machine_options(CLI::App& command, PlanArguments& arguments) {
                    "show what each pass made of the program, and how long that took");
 }
 
+void add_machine_options(CLI::App& command, PlanArguments& arguments) {
+  add_cost_options(command, arguments);
+  command.add_option("--sites", arguments.sites, "the number of sites to plan for (default: of the machine, else 1)");
+  command.add_option("--machine", arguments.machine, machine_usage)->allow_extra_args(false);
+}
+
 PassOptions pass_options(const PlanArguments& arguments, const CheckedProgram& checked) {
   return {skipped_passes(arguments.skipped_passes), arguments.shows_passes, checked.passes};
 }
@@ -96,9 +96,13 @@ void check_pass_options(const PlanArguments& arguments, bool is_tra, bool json) 
   if (arguments.shows_passes && json) throw UserError("--show-passes prints text; leave out --json");
 }
 
+void add_batch_option(CLI::App& command, PlanArguments& arguments) {
+  command.add_option("--batch", arguments.batch, "LABEL: what planner data cuts")->allow_extra_args(false);
+}
+
 void add_plan_options(CLI::App& command, PlanArguments& arguments) {
   add_machine_options(command, arguments);
-  command.add_option("--batch", arguments.batch, "LABEL: what planner data cuts")->allow_extra_args(false);
+  add_batch_option(command, arguments);
 }
 
 RunRequest request_of(const PlanArguments& arguments, const Job& job) {

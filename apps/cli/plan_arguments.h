@@ -28,9 +28,15 @@ struct PlanArguments {
   bool shows_passes = false;
 };
 
-/// Adds --sites, --machine, --memory, --cost, --plan, --skip-pass and --show-passes.
+/// Adds --memory, --cost, --plan, --skip-pass and --show-passes.
+void add_cost_options(CLI::App& command, PlanArguments& arguments);
+/// Besides, --sites and --machine.
 void add_machine_options(CLI::App& command, PlanArguments& arguments);
-/// Besides, --batch.
+inline constexpr const char* machine_usage =
+    "what to plan for: a name (default: the calibrated one, else laptop; see einrel list machines) or a file, "
+    "FILE.json";
+void add_batch_option(CLI::App& command, PlanArguments& arguments);
+/// All of them.
 void add_plan_options(CLI::App& command, PlanArguments& arguments);
 
 /// Throws UserError for a planner that there is not, of vertices or of relations.

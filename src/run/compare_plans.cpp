@@ -56,8 +56,8 @@ PlanReport plan_with(const Compiled& compiled, const std::string& planner, const
   return std::move(compare_plans(compiled, std::nullopt, {planner}, request).plans.front());
 }
 
-PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
-                             const std::vector<std::string>& planners, const PlanRequest& request) {
+PlanComparison plans_side_by_side(const Compiled& compiled, std::optional<Plan> given,
+                                  const std::vector<std::string>& planners, const PlanRequest& request) {
   check_batch(compiled.graph, request);
   PlanComparison comparison;
   PlanRequest searched = request;
@@ -80,6 +80,12 @@ PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given
     if (auto* const report = std::get_if<PlanReport>(&each)) comparison.plans.push_back(std::move(*report));
     if (auto* const refusal = std::get_if<PlanRefusal>(&each)) comparison.refused.push_back(std::move(*refusal));
   }
+  return comparison;
+}
+
+PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
+                             const std::vector<std::string>& planners, const PlanRequest& request) {
+  PlanComparison comparison = plans_side_by_side(compiled, std::move(given), planners, request);
   if (!comparison.plans.empty()) return comparison;
   std::vector<std::string> reasons;
   for (const PlanRefusal& refusal : comparison.refused) reasons.push_back(refusal_text(compiled, refusal));

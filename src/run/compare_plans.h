@@ -35,7 +35,7 @@ struct PlanRefusal {
 
 /// Plans of a program side by side, and planners that have none.
 struct PlanComparison {
-  std::vector<PlanReport> plans;  ///< one at least, that which is shown first
+  std::vector<PlanReport> plans;  ///< that which is shown first, and the others
   std::vector<PlanRefusal> refused;
 };
 
@@ -47,8 +47,11 @@ std::string refusal_text(const Compiled& compiled, const PlanRefusal& refusal);
 /// The plan of one planner. Throws UserError with the reason where it has none.
 PlanReport plan_with(const Compiled& compiled, const std::string& planner, const PlanRequest& request);
 
-/// The plan that is given, if any, and those of planners. Throws UserError with all reasons where there is no plan at
-/// all.
+/// The plan that is given, if any, and those of planners, maybe none of them. Throws UserError for a label to cut that
+/// the program does not have.
+PlanComparison plans_side_by_side(const Compiled& compiled, std::optional<Plan> given,
+                                  const std::vector<std::string>& planners, const PlanRequest& request);
+/// The same. Throws UserError with all reasons where there is no plan at all.
 PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
                              const std::vector<std::string>& planners, const PlanRequest& request);
 

@@ -48,6 +48,57 @@ class PlanTest(process.ProgramTest):
         return json.loads(self.explain(*arguments, "--json"))
 
 
+class Sweep(PlanTest):
+    """Plans for several numbers of sites and machines."""
+
+    def test_is_the_plans_that_each_number_of_sites_has_alone(self):
+        rows = json.loads(self.explain("--sites", "1,2,4,6", "--json"))["sweep"]
+        self.assertEqual([row["sites"] for row in rows], [1, 2, 4, 6])
+        for row in rows:
+            alone = self.plan("--sites", str(row["sites"]))["plans"][0]
+            self.assertEqual(row["seconds"], alone["cost"]["seconds"])
+            self.assertEqual(row["bytes"], alone["cost"]["bytes"])
+            self.assertEqual(row["most_received"], alone["most_received"])
+            self.assertEqual(row["peak_memory"], alone["peak_memory"]["bytes"])
+
+    def test_has_a_row_for_each_machine_and_planner(self):
+        arguments = ("--sites", "2,4", "--machine", "laptop", "--machine", "p3-cluster", "--planner", "data", "--planner", "eindecomp")
+        rows = json.loads(self.explain(*arguments, "--json"))["sweep"]
+        self.assertEqual(len(rows), 8)
+        self.assertEqual([row["machine"] for row in rows], ["laptop"] * 4 + ["p3-cluster"] * 4)
+        lines = self.explain(*arguments, "--csv").splitlines()
+        self.assertEqual(len(lines), 9)
+        for line, row in zip(lines[1:], rows):
+            fields = dict(zip(lines[0].split(","), line.split(",")))
+            self.assertEqual((fields["machine"], int(fields["sites"]), fields["planner"]), (row["machine"], row["sites"], row["planner"]))
+            self.assertEqual(float(fields["seconds"]), row["seconds"])
+            self.assertEqual(int(fields["bytes"]), row["bytes"])
+
+    def test_says_where_fewer_sites_are_as_fast(self):
+        shown = self.explain("--sites", "1,2,64")
+        self.assertIn("note: on laptop, 1 site is within 5 % as fast as the best of up to 64", shown)
+        self.assertEqual(json.loads(self.explain("--sites", "1,2,64", "--json"))["enough"][0]["sites"], 1)
+
+    def test_shows_planners_that_have_no_plan(self):
+        self.program = self.text_file("one.ein", "dims i=3\ninput X[i]\nZ[i] = exp(X[i])\n")
+        rows = json.loads(self.explain("--sites", "2,4", "--planner", "heads", "--planner", "single", "--json"))["sweep"]
+        self.assertEqual([row["planner"] for row in rows], ["single", "heads", "single", "heads"])
+        self.assertIn("refused", rows[1])
+        self.assertIn("no plan: ", self.explain("--sites", "2,4", "--planner", "heads", "--planner", "single"))
+
+    def test_refuses_what_is_said_of_one_number_of_sites(self):
+        for arguments, message in (
+            (("--sites", "2,4", "--verbose"), "--verbose is for one number of sites"),
+            (("--sites", "2,x"), "--sites x: 'x' is not a whole number"),
+            (("--sites", "2,0"), "'0' is not a whole number from 1"),
+            (("--sites", "2,4", "--json", "--csv"), "leave one out"),
+            (("--csv",), "add numbers of sites"),
+            (("--sites", "2,4", "--machine", "nosuch"), "nosuch"),
+            (("--sites", "2,4", "--planner", "ia-rules"), "plans relations"),
+        ):
+            self.refuse(1, "explain", self.program, *arguments, mentions=[message])
+
+
 class Planners(PlanTest):
     def test_the_default_planner_shows_cuts_moves_and_the_runner_up(self):
         shown = self.explain("--sites", "4")

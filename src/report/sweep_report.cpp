@@ -1,0 +1,116 @@
+#include "report/sweep_report.h"
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <variant>
+
+#include "base/text.h"
+#include "report/plan_facts.h"
+
+namespace einrel {
+namespace {
+
+std::string sites_text(const SitesComputing& sites) {
+  return sites.fewest == sites.most ? std::to_string(sites.most) : fmt::format("{} to {}", sites.fewest, sites.most);
+}
+
+double moving_seconds(const PlanReport& report) {
+  double seconds = 0;
+  for (const VertexCost& cost : report.costs.vertices) seconds += cost.moving;
+  return seconds;
+}
+
+/// Seconds of the first plan of the same machine and planner, which others are compared with.
+std::optional<double> first_seconds(const std::vector<SweptPlan>& plans, const SweptPlan& of) {
+  for (const SweptPlan& plan : plans) {
+    const auto* const report = std::get_if<PlanReport>(&plan.plan);
+    if (report != nullptr && plan.machine == of.machine && plan.planner() == of.planner()) return report->costs.seconds;
+  }
+  return std::nullopt;
+}
+
+/// A field with commas or quotes in it stands in quotes.
+std::string csv_field(const std::string& text) {
+  if (text.find_first_of(",\"\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::string sweep_text(const Compiled& compiled, const std::vector<SweptPlan>& plans) {
+  std::string text = fmt::format("{}: plans by number of sites\n\n", printable(compiled.name));
+  text += fmt::format("{:<18} {:>6} {:<16} {:>10} {:>10} {:>10} {:>10} {:>12} {:>11} {:>15}\n", "machine", "sites",
+                      "planner", "seconds", "as fast", "of moving", "moved", "at most/site", "peak memory",
+                      "sites computing");
+  for (const SweptPlan& plan : plans) {
+    text += fmt::format("{:<18} {:>6} {:<16} ", printable(plan.machine), plan.sites, plan.planner());
+    if (const auto* const refusal = std::get_if<PlanRefusal>(&plan.plan)) {
+      text += fmt::format("no plan: {}\n", refusal->reason);
+      continue;
+    }
+    const auto& report = std::get<PlanReport>(plan.plan);
+    const PlanCosts& costs = report.costs;
+    text += fmt::format("{:>10} {:>8.3g} x {:>10} {:>10} {:>12} {:>11} {:>15}\n", seconds_text(costs.seconds),
+                        *first_seconds(plans, plan) / costs.seconds, seconds_text(moving_seconds(report)),
+                        bytes_text(costs.bytes), bytes_text(costs.most_received()), bytes_text(report.peak.bytes),
+                        sites_text(sites_computing(compiled.graph, report.plan)));
+  }
+  for (const EnoughSites& each : enough_sites(plans)) {
+    text += fmt::format("\nnote: on {}, {} {} within 5 % as fast as the best of up to {}, planned by {}\n",
+                        printable(each.machine), each.sites, each.sites == 1 ? "site is" : "sites are", each.asked,
+                        each.planner);
+  }
+  return text;
+}
+
+std::string sweep_csv(const Compiled& compiled, const std::vector<SweptPlan>& plans) {
+  std::string text =
+      "machine,sites,planner,seconds,moving_seconds,bytes,most_received,peak_memory,fewest_computing,most_computing,"
+      "plan_seconds,refused\n";
+  for (const SweptPlan& plan : plans) {
+    text += fmt::format("{},{},{},", csv_field(plan.machine), plan.sites, plan.planner());
+    if (const auto* const refusal = std::get_if<PlanRefusal>(&plan.plan)) {
+      text += fmt::format(",,,,,,,,{}\n", csv_field(refusal->reason));
+      continue;
+    }
+    const auto& report = std::get<PlanReport>(plan.plan);
+    const auto [fewest, most] = sites_computing(compiled.graph, report.plan);
+    text += fmt::format("{},{},{},{},{},{},{},{},\n", report.costs.seconds, moving_seconds(report), report.costs.bytes,
+                        report.costs.most_received(), report.peak.bytes, fewest, most, report.seconds);
+  }
+  return text;
+}
+
+std::string sweep_json(const Compiled& compiled, const std::vector<SweptPlan>& plans) {
+  using nlohmann::ordered_json;
+  ordered_json rows = ordered_json::array();
+  for (const SweptPlan& plan : plans) {
+    ordered_json row{{"machine", plan.machine}, {"sites", plan.sites}, {"planner", plan.planner()}};
+    if (const auto* const refusal = std::get_if<PlanRefusal>(&plan.plan)) {
+      row["refused"] = refusal->reason;
+    } else {
+      const auto& report = std::get<PlanReport>(plan.plan);
+      const auto [fewest, most] = sites_computing(compiled.graph, report.plan);
+      row["seconds"] = report.costs.seconds;
+      row["moving_seconds"] = moving_seconds(report);
+      row["bytes"] = report.costs.bytes;
+      row["most_received"] = report.costs.most_received();
+      row["peak_memory"] = report.peak.bytes;
+      row["sites_computing"] = {fewest, most};
+      row["plan_seconds"] = report.seconds;
+    }
+    rows.push_back(std::move(row));
+  }
+  ordered_json enough = ordered_json::array();
+  for (const EnoughSites& each : enough_sites(plans))
+    enough.push_back({{"machine", each.machine}, {"planner", each.planner}, {"sites", each.sites}, {"of", each.asked}});
+  const ordered_json json{{"program", compiled.name}, {"sweep", std::move(rows)}, {"enough", std::move(enough)}};
+  return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+}  // namespace einrel

@@ -1,0 +1,61 @@
+#include "run/sweep.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace einrel {
+namespace {
+
+/// Plans that are told apart by less are equal for whoever pays for sites.
+constexpr double about_as_fast = 1.05;
+
+}  // namespace
+
+const std::string& SweptPlan::planner() const {
+  const auto* const report = std::get_if<PlanReport>(&plan);
+  return report != nullptr ? report->plan.planner : std::get<PlanRefusal>(plan).planner;
+}
+
+std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wanted) {
+  std::vector<SweptPlan> plans;
+  for (const std::optional<std::string>& machine : wanted.machines) {
+    for (const std::optional<std::int64_t>& sites : wanted.sites) {
+      RunRequest one = wanted.request;
+      one.machine = machine;
+      one.sites = sites;
+      const PlanRequest request = plan_request(one);
+      auto [reports, refused] = plans_side_by_side(compiled, std::nullopt, wanted.planners, request);
+      for (PlanReport& report : reports) plans.push_back({request.machine.name, request.sites, std::move(report)});
+      for (PlanRefusal& refusal : refused) plans.push_back({request.machine.name, request.sites, std::move(refusal)});
+    }
+  }
+  return plans;
+}
+
+std::vector<EnoughSites> enough_sites(const std::vector<SweptPlan>& plans) {
+  std::vector<EnoughSites> enough;
+  for (const SweptPlan& first : plans) {
+    const bool is_known = std::any_of(enough.begin(), enough.end(), [&](const EnoughSites& known) {
+      return known.machine == first.machine && known.planner == first.planner();
+    });
+    if (is_known) continue;
+    std::vector<std::pair<std::int64_t, double>> seconds;  // by sites
+    for (const SweptPlan& plan : plans) {
+      const auto* const report = std::get_if<PlanReport>(&plan.plan);
+      if (report != nullptr && plan.machine == first.machine && plan.planner() == first.planner())
+        seconds.emplace_back(plan.sites, report->costs.seconds);
+    }
+    if (seconds.empty()) continue;
+    std::sort(seconds.begin(), seconds.end());
+    const double least = std::min_element(seconds.begin(), seconds.end(), [](const auto& a, const auto& b) {
+                           return a.second < b.second;
+                         })->second;
+    const auto fewest = std::find_if(seconds.begin(), seconds.end(),
+                                     [&](const auto& each) { return each.second <= about_as_fast * least; });
+    enough.push_back({first.machine, first.planner(), fewest->first, seconds.back().first});
+  }
+  std::erase_if(enough, [](const EnoughSites& each) { return each.sites == each.asked; });
+  return enough;
+}
+
+}  // namespace einrel
