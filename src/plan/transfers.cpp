@@ -38,16 +38,18 @@ std::size_t Transfers::Hash::operator()(const Asked& asked) const {
   return hash;
 }
 
+// What is asked for is computed before it is known: elements may be more than can be counted.
 const std::vector<std::int64_t>& Transfers::received(const Layout& have, const Layout& need, const Shape& bound) {
-  const auto [at, is_new] = known_.try_emplace({have, need, bound, 0});
-  if (is_new) at->second = elements_received(have, need, bound, sites_);
-  return at->second;
+  Asked asked{have, need, bound, 0};
+  if (const auto known = known_.find(asked); known != known_.end()) return known->second;
+  std::vector<std::int64_t> elements = elements_received(have, need, bound, sites_);
+  return known_.emplace(std::move(asked), std::move(elements)).first->second;
 }
 
 const ReceivedSums& Transfers::sums(const Layout& have, const Layout& need, const Shape& bound) {
-  const auto [at, is_new] = known_sums_.try_emplace({have, need, bound, 0});
-  if (!is_new) return at->second;
-  ReceivedSums& sums = at->second;
+  Asked asked{have, need, bound, 0};
+  if (const auto known = known_sums_.find(asked); known != known_sums_.end()) return known->second;
+  ReceivedSums sums;
   std::int64_t node = 0;
   std::int64_t receivers = 0;
   std::int64_t site = 0;
@@ -61,14 +63,15 @@ const ReceivedSums& Transfers::sums(const Layout& have, const Layout& need, cons
     sums.most = std::max(sums.most, elements);
     sums.receivers = std::max(sums.receivers, ++receivers);
   }
-  return sums;
+  return known_sums_.emplace(std::move(asked), sums).first->second;
 }
 
 const std::vector<std::int64_t>& Transfers::crossing(const Link& link, const Layout& have, const Layout& need,
                                                      const Shape& bound) {
-  const auto [at, is_new] = known_crossing_.try_emplace({have, need, bound, link.sites});
-  if (is_new) at->second = elements_crossing(have, need, bound, sites_, link.sites);
-  return at->second;
+  Asked asked{have, need, bound, link.sites};
+  if (const auto known = known_crossing_.find(asked); known != known_crossing_.end()) return known->second;
+  std::vector<std::int64_t> elements = elements_crossing(have, need, bound, sites_, link.sites);
+  return known_crossing_.emplace(std::move(asked), std::move(elements)).first->second;
 }
 
 }  // namespace einrel

@@ -147,6 +147,17 @@ std::vector<std::size_t> sides_of_steps(const ScalarExpr& expr, const Arguments&
 
 }  // namespace
 
+void put_computation_of_inputs(ByteKey& key, const Vertex& vertex, const EinGraph& graph) {
+  put_computation(key, vertex);
+  key.put(vertex.bound);
+  for (const VertexId input : vertex.inputs) {
+    key.put(graph[input].bound);
+    key.put(graph[input].dtype);
+    const auto first = std::find(vertex.inputs.begin(), vertex.inputs.end(), input);
+    key.put(static_cast<std::size_t>(first - vertex.inputs.begin()));
+  }
+}
+
 std::vector<std::size_t> first_equal_steps(const ScalarExpr& expr) {
   const Arguments arguments = arguments_of_steps(expr);
   const std::vector<std::size_t> anywhere = first_equal(expr, arguments, std::vector<std::size_t>(expr.steps.size()));

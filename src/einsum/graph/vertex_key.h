@@ -47,6 +47,10 @@ class ByteKey {
 /// labels whose extent nothing says, and without saying which tensors they are. O(size of the vertex).
 void put_computation(ByteKey& key, const Vertex& vertex);
 
+/// The same, its bound, and the types and bounds of what it reads, and which of these are one tensor: all that ways to
+/// cut a vertex, and what they cost without what is moved, depend on.
+void put_computation_of_inputs(ByteKey& key, const Vertex& vertex, const EinGraph& graph);
+
 /// For each step, the first one that computes the same of the same, on the same sides of where(). O(steps).
 std::vector<std::size_t> first_equal_steps(const ScalarExpr& expr);
 

@@ -23,7 +23,7 @@ double MoveCost::of(CostKind kind) const {
 ExactCosts::ExactCosts(const EinGraph& graph, const Machine& machine, Transfers& transfers)
     : graph_(graph), machine_(machine), transfers_(transfers) {}
 
-double ExactCosts::alone(std::size_t v, const VertexPlan& plan, CostKind kind) {
+double ExactCosts::alone_at_least(std::size_t v, const VertexPlan& plan, CostKind kind) const {
   const Vertex& vertex = graph_.vertices[v];
   if (is_input(vertex)) return 0;
   switch (kind) {
@@ -32,7 +32,13 @@ double ExactCosts::alone(std::size_t v, const VertexPlan& plan, CostKind kind) {
     case CostKind::bytes: return reduced_bytes(vertex, plan);
     case CostKind::seconds: break;
   }
-  return computing(vertex, plan) + receiving_parts(vertex, plan, nullptr);
+  return computing(vertex, plan) + receiving_parts_seconds(vertex, plan, machine_);
+}
+
+double ExactCosts::alone(std::size_t v, const VertexPlan& plan, CostKind kind) const {
+  if (kind != CostKind::seconds || machine_.links.empty()) return alone_at_least(v, plan, kind);
+  const Vertex& vertex = graph_.vertices[v];
+  return is_input(vertex) ? 0 : computing(vertex, plan) + receiving_parts(vertex, plan, nullptr);
 }
 
 VertexCost ExactCosts::alone(std::size_t v, const VertexPlan& plan, Tally& tally) {

@@ -34,7 +34,9 @@ class ExactCosts {
   ExactCosts(const EinGraph& graph, const Machine& machine, Transfers& transfers);
 
   /// Computing and reducing, without what is brought to it. O(labels); with links O(sites).
-  double alone(std::size_t v, const VertexPlan& plan, CostKind kind);
+  double alone(std::size_t v, const VertexPlan& plan, CostKind kind) const;
+  /// At least so much, as if no link were slow. O(labels).
+  double alone_at_least(std::size_t v, const VertexPlan& plan, CostKind kind) const;
   /// All that is said of it, and what its sites receive. O(sites).
   VertexCost alone(std::size_t v, const VertexPlan& plan, Tally& tally);
   /// One route of a tensor. O(sites) where it was not asked for before, or is counted.

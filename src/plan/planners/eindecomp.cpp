@@ -260,8 +260,9 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
   for (std::int64_t number = 1; number < std::min(sites, few_sites + 1); ++number) {
     if (without_factors(number, {2, 3, 5}) == 1) numbers.push_back(number);
   }
+  const std::vector<bool> may_idle(graph.vertices.size(), kind == CostKind::seconds);
   const bool has_some = std::any_of(graph.vertices.begin(), graph.vertices.end(), has_many_labels);
-  const Candidates sampled = has_some ? site_candidates(graph, sites, {}, kind) : Candidates();
+  const Candidates sampled = has_some ? site_candidates(graph, sites, kind, may_idle) : Candidates();
   return [&graph, sites, kind, numbers, sampled](const Vertex& vertex, std::size_t v) {
     if (has_many_labels(vertex)) return sampled(vertex, v);
     const PartitionVector most = most_parts(vertex, graph);
@@ -282,17 +283,17 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
 }
 
 Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
-                     const std::function<bool(const Plan&)>& is_allowed) {
-  constexpr std::int64_t looks = 2'000'000;  // at a site, for a change that is tried
-  constexpr std::int64_t fewest_sites = 10;  // that a change costs as much as
+                     const AllowedPlans& is_allowed) {
   if (plan.sites == 1) return plan;
-  const bool may_idle = kind == CostKind::seconds;
-  PolishOptions options{
-      .kind = kind,
-      .candidates = all_candidates(graph, plan.sites, kind),
-      .is_allowed =
-          [&](const Plan& other) { return is_allowed(other) && (may_idle || uses_all_sites(graph, other, machine)); },
-      .changes_tried = looks / std::max(plan.sites, fewest_sites)};
+  PolishOptions options{.kind = kind,
+                        .candidates = all_candidates(graph, plan.sites, kind),
+                        .is_allowed = is_allowed,
+                        .changes_tried = changes_to_try(plan.sites)};
+  if (kind != CostKind::seconds) {
+    options.is_allowed = [&](const Plan& other) {
+      return uses_all_sites(graph, other, machine) && (!is_allowed || is_allowed(other));
+    };
+  }
   return polished(graph, plan, machine, options);
 }
 
@@ -466,7 +467,7 @@ std::vector<std::int64_t> numbers_on_fewer(std::int64_t sites, const Machine& ma
 
 /// `found`, or the plan for fewer sites that is faster: a plan for some sites is one for more, of which others idle.
 CostedPlan best_on_fewer(const EinGraph& graph, std::int64_t sites, const Machine& machine, const OtherPlans& others,
-                         CostedPlan found) {
+                         const AllowedPlans& is_allowed, CostedPlan found) {
   double on_one_site = 0;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v)
     on_one_site += std::max(one_site_seconds(graph, v, machine) - machine.task_seconds, 0.0);
@@ -476,7 +477,7 @@ CostedPlan best_on_fewer(const EinGraph& graph, std::int64_t sites, const Machin
         searched(graph, fewer, machine, CostKind::seconds, others ? others(fewer) : std::vector<Plan>()).best;
     other.plan.sites = sites;
     constexpr double clearly = 0.99;
-    if (other.cost < clearly * found.cost) found = std::move(other);
+    if (other.cost < clearly * found.cost && (!is_allowed || is_allowed(other.plan))) found = std::move(other);
   }
   return found;
 }
@@ -484,10 +485,11 @@ CostedPlan best_on_fewer(const EinGraph& graph, std::int64_t sites, const Machin
 }  // namespace
 
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
-               const OtherPlans& others) {
+               const OtherPlans& others, const AllowedPlans& is_allowed) {
   auto [found, least_of_others] = searched(graph, sites, machine, kind, others ? others(sites) : std::vector<Plan>());
-  if (kind == CostKind::seconds) found = best_on_fewer(graph, sites, machine, others, std::move(found));
-  Plan plan = polished_by_all(graph, found.plan, machine, kind);
+  if (kind == CostKind::seconds) found = best_on_fewer(graph, sites, machine, others, is_allowed, std::move(found));
+  const bool fits = !is_allowed || is_allowed(found.plan);
+  Plan plan = fits ? polished_by_all(graph, found.plan, machine, kind, is_allowed) : found.plan;
   if (kind == CostKind::seconds) {
     Plan in_pieces = plan;
     reduce_as_received(graph, in_pieces);
@@ -495,7 +497,8 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
     // large products, and does not.
     constexpr double allowed = 1.01;
     const double most = allowed * std::min(costs_of(graph, plan, machine).seconds, least_of_others);
-    if (costs_of(graph, in_pieces, machine).seconds <= most) plan = std::move(in_pieces);
+    const bool stays_fitting = !fits || !is_allowed || is_allowed(in_pieces);
+    if (stays_fitting && costs_of(graph, in_pieces, machine).seconds <= most) plan = std::move(in_pieces);
   }
   plan.planner = "eindecomp";
   return plan;

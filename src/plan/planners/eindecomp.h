@@ -2,6 +2,7 @@
 
 #include "plan/cost/cost.h"
 #include "plan/plan.h"
+#include "plan/refine/polish.h"
 #include "plan/search/sampled_cuts.h"
 #include "plan/search/search.h"
 
@@ -32,9 +33,8 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
 
 /// The plan after a polish by all candidates, as much of it as takes well below a second, among plans that are allowed,
 /// and use all sites where seconds do not count.
-Plan polished_by_all(
-    const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
-    const std::function<bool(const Plan&)>& is_allowed = [](const Plan&) { return true; });
+Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
+                     const AllowedPlans& is_allowed);
 
 /// About how many pairs of ways to cut neighbours a search for so many sites compares, equal neighbours once: it keeps
 /// a number for each.
@@ -57,8 +57,9 @@ bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& mach
 /// of `others` is cheaper, but for those that leave sites idle where the cost is not seconds. The best of them is taken
 /// where it is within 5 % of the least seconds found and moves no more.
 /// Where seconds count, the numbers of sites that divide all, and those behind links, are searched alike, as far as a
-/// plan for them may be faster. What is found is polished.
+/// plan for them may be faster. What is found is polished. Neither leads from a plan that is allowed to one that is
+/// not, and one that is not is not polished.
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
-               const OtherPlans& others);
+               const OtherPlans& others, const AllowedPlans& is_allowed = {});
 
 }  // namespace einrel

@@ -52,13 +52,16 @@ std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& requ
 
 Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
   const std::vector<Plan> others = plans_of_others(graph, request);
-  Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, [&](std::int64_t sites) {
+  const OtherPlans others_for = [&](std::int64_t sites) {
     if (sites == request.sites) return others;
     PlanRequest fewer = request;
     fewer.sites = sites;
     fewer.beside.clear();
     return plans_of_others(graph, fewer);
-  });
+  };
+  AllowedPlans fits;
+  if (request.memory) fits = [&](const Plan& plan) { return peak_of(graph, plan).bytes <= *request.memory; };
+  Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, others_for, fits);
   return request.memory ? within_memory(graph, request, others, std::move(plan)) : plan;
 }
 

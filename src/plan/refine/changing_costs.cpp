@@ -150,14 +150,13 @@ double ChangingCosts::total_without(std::size_t v) const {
   return total;
 }
 
-std::optional<ChangingCosts::Change> ChangingCosts::with(std::size_t v, const VertexPlan& plan, double alone,
-                                                         double enough) {
+std::optional<ChangingCosts::Change> ChangingCosts::with(std::size_t v, const VertexPlan& plan, double enough) {
   Change change;
-  change.total = total_without(v) + alone;
+  change.alone = alone(v, plan);
+  change.total = total_without(v) + change.alone;
   if (change.total >= enough) return std::nullopt;
   std::vector<std::pair<std::size_t, VertexPlan>> before{{v, now_.plan.vertices[v]}};
   for (const std::size_t input : laid_out_with_[v]) before.emplace_back(input, now_.plan.vertices[input]);
-  change.alone = alone;
   change.plans.emplace_back(v, plan);
   now_.plan.vertices[v] = plan;
   const auto is_laid_out = [&](std::size_t tensor) {

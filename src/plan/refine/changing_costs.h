@@ -38,13 +38,15 @@ class ChangingCosts {
     std::vector<std::pair<std::size_t, double>> moves;       ///< by tensor
   };
   /// What a vertex computed like this costs, without all that is moved.
-  double alone(std::size_t v, const VertexPlan& plan) { return exact_.alone(v, plan, kind_); }
+  double alone(std::size_t v, const VertexPlan& plan) const { return exact_.alone(v, plan, kind_); }
+  /// At least so much, in less time.
+  double alone_at_least(std::size_t v, const VertexPlan& plan) const { return exact_.alone_at_least(v, plan, kind_); }
   /// The tensors that may move otherwise when a vertex changes.
   std::vector<std::size_t> moved_with(std::size_t v) const;
   /// The total without what a vertex costs alone and without all moves that may change with it.
   double total_without(std::size_t v) const;
-  /// What the change comes to; nothing where that is at least `enough`. `alone`: what it costs alone.
-  std::optional<Change> with(std::size_t v, const VertexPlan& plan, double alone,
+  /// What the change comes to; nothing where that is at least `enough`.
+  std::optional<Change> with(std::size_t v, const VertexPlan& plan,
                              double enough = std::numeric_limits<double>::infinity());
   void take(const Change& change);
 

@@ -22,6 +22,8 @@ class Likeness {
   /// A vertex is computed in another way from now on.
   void change(std::size_t v, const VertexPlan& plan);
   const std::vector<std::size_t>& readers(std::size_t tensor) const { return readers_[tensor]; }
+  /// The vertex and all vertices that `of` says something of, in the same order for vertices that are alike.
+  std::vector<std::size_t> around(std::size_t v) const;
 
  private:
   const EinGraph& graph_;

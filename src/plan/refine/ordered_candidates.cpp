@@ -7,6 +7,7 @@
 
 #include "einsum/graph/vertex_facts.h"
 #include "einsum/graph/vertex_key.h"
+#include "plan/search/sampled_cuts.h"
 
 namespace einrel {
 namespace {
@@ -39,13 +40,13 @@ OrderedCandidates::OrderedCandidates(const EinGraph& graph, Candidates candidate
 const std::vector<OrderedCandidate>& OrderedCandidates::of(std::size_t v, ChangingCosts& costs) {
   if (of_vertex_[v] != nullptr) return *of_vertex_[v];
   ByteKey key;
-  put_computation(key, graph_.vertices[v]);
-  key.put(graph_.vertices[v].bound);
+  put_computation_of_inputs(key, graph_.vertices[v], graph_);
+  if (has_many_labels(graph_.vertices[v])) key.put(v);  // the cuts that are looked at depend on its place
   const auto [known, is_new] = known_.try_emplace(key.take());
   of_vertex_[v] = &known->second;
   if (is_new && !is_input(graph_.vertices[v])) {
     for (VertexPlan& plan : numbered(v)) {
-      const double alone = costs.alone(v, plan);
+      const double alone = costs.alone_at_least(v, plan);
       known->second.push_back({std::move(plan), alone});
     }
     std::stable_sort(known->second.begin(), known->second.end(),

@@ -12,14 +12,15 @@
 
 namespace einrel {
 
-/// A way to compute a vertex, sites numbered, and what it costs alone.
+/// A way to compute a vertex, sites numbered, and what it costs alone at least.
 struct OrderedCandidate {
   VertexPlan plan;
   double alone = 0;
 };
 
-/// All ways to compute each vertex, those that cost least alone first, so that a search for a cheaper one ends with the
-/// first that costs too much without all that is moved. Vertices that compute the same have the same, made once.
+/// All ways to compute each vertex, those that cost least alone at least first, so that a search for a cheaper one ends
+/// with the first that costs too much without all that is moved. Vertices that compute the same have the same, made
+/// once.
 class OrderedCandidates {
  public:
   /// `graph` must outlive it.
@@ -39,17 +40,18 @@ class OrderedCandidates {
 };
 
 /// The least change of a vertex that costs less than `enough`, of those that `is_meant`. `tried` counts how many were
-/// looked at.
+/// looked at; there are `most` in all.
 template <class IsMeant>
 std::optional<ChangingCosts::Change> least_change(std::size_t v, OrderedCandidates& candidates, ChangingCosts& costs,
-                                                  double enough, std::int64_t& tried, IsMeant is_meant) {
+                                                  double enough, std::int64_t& tried, std::int64_t most,
+                                                  IsMeant is_meant) {
   std::optional<ChangingCosts::Change> best;
   const double without = costs.total_without(v);
   for (const OrderedCandidate& candidate : candidates.of(v, costs)) {
-    if (without + candidate.alone >= enough) break;
+    if (without + candidate.alone >= enough || tried >= most) break;
     if (candidate.plan == costs.now().plan.vertices[v]) continue;
     ++tried;
-    std::optional<ChangingCosts::Change> change = costs.with(v, candidate.plan, candidate.alone, enough);
+    std::optional<ChangingCosts::Change> change = costs.with(v, candidate.plan, enough);
     if (!change || !is_meant(*change)) continue;
     enough = change->total;
     best = std::move(change);

@@ -59,15 +59,21 @@ class Polish {
 
   void take(const Change& change) {
     costs_.take(change);
-    for (const auto& [v, plan] : change.plans) likeness_.change(v, plan);
+    for (const auto& [v, plan] : change.plans) {
+      likeness_.change(v, plan);
+      taken_.push_back(v);
+    }
   }
 
   std::optional<Change> best_change(std::size_t v, double enough) {
-    return least_change(v, candidates_, costs_, enough, tried_,
+    return least_change(v, candidates_, costs_, enough, tried_, options_.changes_tried,
                         [&](const Change& change) { return is_allowed(change); });
   }
 
-  bool is_allowed(const Change& change) const {
+  /// To ask takes about as long as to try a change of each vertex.
+  bool is_allowed(const Change& change) {
+    if (!options_.is_allowed) return true;
+    tried_ += std::ssize(graph_.vertices);
     Plan plan = costs_.now().plan;
     for (const auto& [v, own] : change.plans) plan.vertices[v] = own;
     return options_.is_allowed(plan);
@@ -81,7 +87,7 @@ class Polish {
       change = best_change(v, enough());
       if (change) known->second = change->plans.front().second;
     } else if (known->second) {
-      change = costs_.with(v, *known->second, costs_.alone(v, *known->second), enough());
+      change = costs_.with(v, *known->second, enough());
       if (change && !is_allowed(*change)) change.reset();
     }
     if (change) take(*change);
@@ -94,12 +100,14 @@ class Polish {
     const ChangingCosts::Costed before = costs_.now();
     for (const Change& change : few_best_changes(v)) {
       if (!goes_on()) break;
+      taken_.clear();
       take(change);
       for (const std::size_t other : neighbours_[v]) {
         if (const auto follows = best_change(other, costs_.now().total)) take(*follows);
       }
-      if (costs_.now().total < (1 - rounding) * before.total && options_.is_allowed(costs_.now().plan)) return true;
-      restore(before, v);
+      const bool is_better = costs_.now().total < (1 - rounding) * before.total;
+      if (is_better && (!options_.is_allowed || options_.is_allowed(costs_.now().plan))) return true;
+      restore(before);
     }
     return false;
   }
@@ -133,10 +141,10 @@ class Polish {
     const double without = costs_.total_without(v);
     double enough = std::numeric_limits<double>::infinity();
     for (const OrderedCandidate& candidate : candidates_.of(v, costs_)) {
-      if (without + candidate.alone >= enough) break;
+      if (without + candidate.alone >= enough || !goes_on()) break;
       if (candidate.plan == costs_.now().plan.vertices[v]) continue;
       ++tried_;
-      auto change = costs_.with(v, candidate.plan, candidate.alone, enough);
+      auto change = costs_.with(v, candidate.plan, enough);
       if (!change || change->total - gain_of_neighbours(v, *change) >= this->enough()) continue;
       const auto place = std::upper_bound(changes.begin(), changes.end(), *change,
                                           [](const Change& a, const Change& b) { return a.total < b.total; });
@@ -147,15 +155,8 @@ class Polish {
     return changes;
   }
 
-  /// After a change of v and its neighbours, and of inputs that these read.
-  void restore(const ChangingCosts::Costed& before, std::size_t v) {
-    const auto restore_one = [&](std::size_t changed) {
-      likeness_.change(changed, before.plan.vertices[changed]);
-      for (const VertexId input : graph_.vertices[changed].inputs)
-        likeness_.change(input.index, before.plan.vertices[input.index]);
-    };
-    restore_one(v);
-    for (const std::size_t other : neighbours_[v]) restore_one(other);
+  void restore(const ChangingCosts::Costed& before) {
+    for (const std::size_t v : taken_) likeness_.change(v, before.plan.vertices[v]);
     costs_.restore(before);
   }
 
@@ -166,6 +167,7 @@ class Polish {
   OrderedCandidates candidates_;
   Likeness likeness_;
   std::vector<std::vector<std::size_t>> neighbours_;
+  std::vector<std::size_t> taken_;                                          // vertices that changes were taken of
   std::map<std::vector<std::size_t>, std::optional<VertexPlan>> improved_;  // by likeness, to what, if to anything
   std::set<std::vector<std::vector<std::size_t>>> tried_with_neighbours_;   // likeness of these
   std::int64_t tried_ = 0;

@@ -42,17 +42,11 @@ Tables::Tables(const EinGraph& of, const CostModel& by, const Candidates& candid
 std::string Tables::class_key(std::size_t v) const {
   const Vertex& vertex = graph.vertices[v];
   ByteKey key;
-  put_computation(key, vertex);
+  put_computation_of_inputs(key, vertex, graph);
   if (has_many_labels(vertex)) key.put(v);                           // the cuts that are looked at depend on its place
   for (const Label& label : labels_of(vertex)) key.put(label.name);  // candidates may depend on them
   key.put(readers[v]);
-  for (const VertexId input : vertex.inputs) {
-    key.put(graph[input].bound);
-    key.put(graph[input].dtype);
-    key.put(readers[input.index]);
-    const auto first = std::find(vertex.inputs.begin(), vertex.inputs.end(), input);
-    key.put(static_cast<std::size_t>(first - vertex.inputs.begin()));
-  }
+  for (const VertexId input : vertex.inputs) key.put(readers[input.index]);
   return key.take();
 }
 
