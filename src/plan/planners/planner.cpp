@@ -53,7 +53,7 @@ std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& requ
 Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
   const std::vector<Plan> others = plans_of_others(graph, request);
   const OtherPlans others_for = [&](std::int64_t sites) {
-    if (sites == request.sites) return others;
+    if (sites == request.sites) return std::vector<Plan>(others);
     PlanRequest fewer = request;
     fewer.sites = sites;
     fewer.beside.clear();
