@@ -23,7 +23,7 @@ std::optional<std::size_t> TensorRoutes::best_source(const Layout& need, const S
   if (sources_ == 0) return best;
   ReceivedSums least = transfers.sums(stored_, need, bound);
   for (std::size_t r = 0; r < sources_; ++r) {
-    const ReceivedSums& other = transfers.sums(routes_[r].need, need, bound);
+    const ReceivedSums other = transfers.sums(routes_[r].need, need, bound);
     if (other.all >= least.all || other.most > least.most) continue;
     least = other;
     best = r;

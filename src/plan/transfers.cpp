@@ -46,7 +46,7 @@ const std::vector<std::int64_t>& Transfers::received(const Layout& have, const L
   return known_.emplace(std::move(asked), std::move(elements)).first->second;
 }
 
-const ReceivedSums& Transfers::sums(const Layout& have, const Layout& need, const Shape& bound) {
+ReceivedSums Transfers::sums(const Layout& have, const Layout& need, const Shape& bound) {
   Asked asked{have, need, bound, 0};
   if (const auto known = known_sums_.find(asked); known != known_sums_.end()) return known->second;
   ReceivedSums sums;
@@ -63,7 +63,10 @@ const ReceivedSums& Transfers::sums(const Layout& have, const Layout& need, cons
     sums.most = std::max(sums.most, elements);
     sums.receivers = std::max(sums.receivers, ++receivers);
   }
-  return known_sums_.emplace(std::move(asked), sums).first->second;
+  constexpr std::size_t most_known = 8192;  // about 5 MB
+  if (known_sums_.size() >= most_known) known_sums_.clear();
+  known_sums_.emplace(std::move(asked), sums);
+  return sums;
 }
 
 const std::vector<std::int64_t>& Transfers::crossing(const Link& link, const Layout& have, const Layout& need,

@@ -27,8 +27,8 @@ class Transfers {
 
   /// Per site.
   const std::vector<std::int64_t>& received(const Layout& have, const Layout& need, const Shape& bound);
-  /// Of all sites. Much smaller than the numbers of each, and all that most want to know.
-  const ReceivedSums& sums(const Layout& have, const Layout& need, const Shape& bound);
+  /// Of all sites, which is all that most want to know; the last some thousand answers are kept.
+  ReceivedSums sums(const Layout& have, const Layout& need, const Shape& bound);
   /// Per group of sites behind a link of the machine, received from other groups, each element once.
   const std::vector<std::int64_t>& crossing(const Link& link, const Layout& have, const Layout& need,
                                             const Shape& bound);

@@ -55,7 +55,7 @@ class Sites(AlgebraTest):
         for wrong in ("0", "-1", "65537", "99999999999999999999"):
             for given in (self.program, program):
                 self.refuse(1, "explain", given, "--sites", wrong, mentions=["sites", "1 to 65536"])
-        for wrong in ("abc", "1.5", "", "4,4"):
+        for wrong in ("abc", "1.5", "", "4,x", "4;4"):
             self.refuse(1, "explain", self.program, f"--sites={wrong}", mentions=["--sites"])
         self.refuse(1, "explain", self.program, "--sites", "2", "--sites", "4", mentions=["--sites"])
         self.succeed("explain", self.program, "--sites", "65536")

@@ -65,7 +65,7 @@ MoveCost ExactCosts::move(const Vertex& tensor, const Layout& have, const Route&
   // What an earlier vertex took in pieces is put together as it mostly would have been when it came.
   if (!route.source || cuts_parts_of(have, need)) cost.copying = copying_seconds(tensor, have, need, machine_);
   const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));
-  const ReceivedSums& received = transfers_.sums(have, need, tensor.bound);
+  const ReceivedSums received = transfers_.sums(have, need, tensor.bound);
   if (received.all == 0) return cost;
   cost.bytes = checked_multiply(received.all, size);
   if (tally != nullptr) {

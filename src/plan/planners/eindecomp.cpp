@@ -284,7 +284,8 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
 
 Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
                      const AllowedPlans& is_allowed) {
-  if (plan.sites == 1) return plan;
+  constexpr std::size_t most_vertices = 4000;  // more take megabytes of tables, for few tries each
+  if (plan.sites == 1 || graph.vertices.size() > most_vertices) return plan;
   PolishOptions options{.kind = kind,
                         .candidates = all_candidates(graph, plan.sites, kind),
                         .is_allowed = is_allowed,

@@ -144,6 +144,13 @@ void ChangingCosts::lay_out(std::size_t input, Change& change) {
 
 bool ChangingCosts::is_fed_back(std::size_t input) const { return next_[input] && !fed_back_[*next_[input]].empty(); }
 
+std::int64_t ChangingCosts::effort(std::size_t v) const {
+  constexpr std::size_t few = 8;
+  std::size_t readers = 0;
+  for (const std::size_t tensor : moved_with(v)) readers += readers_[tensor].size();
+  return static_cast<std::int64_t>(1 + readers / few);
+}
+
 double ChangingCosts::total_without(std::size_t v) const {
   double total = now_.total - now_.alone[v];
   for (const std::size_t tensor : moved_with(v)) total -= now_.moves[tensor];

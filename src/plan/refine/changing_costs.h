@@ -43,6 +43,8 @@ class ChangingCosts {
   double alone_at_least(std::size_t v, const VertexPlan& plan) const { return exact_.alone_at_least(v, plan, kind_); }
   /// The tensors that may move otherwise when a vertex changes.
   std::vector<std::size_t> moved_with(std::size_t v) const;
+  /// How long it takes to try a change of a vertex, as many times as of one with few readers around it.
+  std::int64_t effort(std::size_t v) const;
   /// The total without what a vertex costs alone and without all moves that may change with it.
   double total_without(std::size_t v) const;
   /// What the change comes to; nothing where that is at least `enough`.

@@ -53,6 +53,8 @@ std::vector<std::size_t> Likeness::of(std::size_t v) const {
   const auto add_readers = [&](std::size_t tensor) {
     likeness.push_back(own_[tensor]);
     likeness.push_back(readers_[tensor].size());
+    constexpr std::size_t many = 64;  // that only one tensor has, so that it tells enough
+    if (readers_[tensor].size() > many) return likeness.push_back(tensor);
     for (const std::size_t reader : readers_[tensor]) {
       likeness.push_back(own_[reader]);
       likeness.push_back(graph_.vertices[reader].inputs.size());

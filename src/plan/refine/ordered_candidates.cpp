@@ -64,7 +64,7 @@ std::vector<VertexPlan> OrderedCandidates::numbered(std::size_t v) const {
     in_one_order.push_back(orders.front());
     std::move(orders.begin(), orders.end(), std::back_inserter(in_all));
   }
-  constexpr std::size_t most = 4000;
+  constexpr std::size_t most = 1500;
   return in_all.size() <= most ? in_all : in_one_order;
 }
 

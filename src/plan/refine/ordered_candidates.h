@@ -47,10 +47,11 @@ std::optional<ChangingCosts::Change> least_change(std::size_t v, OrderedCandidat
                                                   IsMeant is_meant) {
   std::optional<ChangingCosts::Change> best;
   const double without = costs.total_without(v);
+  const std::int64_t effort = costs.effort(v);
   for (const OrderedCandidate& candidate : candidates.of(v, costs)) {
     if (without + candidate.alone >= enough || tried >= most) break;
     if (candidate.plan == costs.now().plan.vertices[v]) continue;
-    ++tried;
+    tried += effort;
     std::optional<ChangingCosts::Change> change = costs.with(v, candidate.plan, enough);
     if (!change || !is_meant(*change)) continue;
     enough = change->total;

@@ -87,6 +87,7 @@ class Polish {
       change = best_change(v, enough());
       if (change) known->second = change->plans.front().second;
     } else if (known->second) {
+      tried_ += costs_.effort(v);
       change = costs_.with(v, *known->second, enough());
       if (change && !is_allowed(*change)) change.reset();
     }
@@ -139,11 +140,12 @@ class Polish {
     constexpr std::size_t few = 8;
     std::vector<Change> changes;
     const double without = costs_.total_without(v);
+    const std::int64_t effort = costs_.effort(v);
     double enough = std::numeric_limits<double>::infinity();
     for (const OrderedCandidate& candidate : candidates_.of(v, costs_)) {
       if (without + candidate.alone >= enough || !goes_on()) break;
       if (candidate.plan == costs_.now().plan.vertices[v]) continue;
-      ++tried_;
+      tried_ += effort;
       auto change = costs_.with(v, candidate.plan, enough);
       if (!change || change->total - gain_of_neighbours(v, *change) >= this->enough()) continue;
       const auto place = std::upper_bound(changes.begin(), changes.end(), *change,
