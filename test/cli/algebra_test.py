@@ -57,7 +57,7 @@ class Sites(AlgebraTest):
                 self.refuse(1, "explain", given, "--sites", wrong, mentions=["sites", "1 to 65536"])
         for wrong in ("abc", "1.5", "", "4,x", "4;4"):
             self.refuse(1, "explain", self.program, f"--sites={wrong}", mentions=["--sites"])
-        self.refuse(1, "explain", self.program, "--sites", "2", "--sites", "4", mentions=["--sites"])
+        self.refuse(1, "run", self.program, "--random", "1", "--sites", "2", "--sites", "4", mentions=["--sites"])
         self.succeed("explain", self.program, "--sites", "65536")
 
     def test_unknown_planners_are_refused(self):

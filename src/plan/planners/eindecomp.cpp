@@ -486,9 +486,10 @@ CostedPlan best_on_fewer(const EinGraph& graph, std::int64_t sites, const Machin
 }  // namespace
 
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
-               const OtherPlans& others, const AllowedPlans& is_allowed) {
-  auto [found, least_of_others] = searched(graph, sites, machine, kind, others ? others(sites) : std::vector<Plan>());
-  if (kind == CostKind::seconds) found = best_on_fewer(graph, sites, machine, others, is_allowed, std::move(found));
+               const std::vector<Plan>& others, const OtherPlans& others_of_fewer, const AllowedPlans& is_allowed) {
+  auto [found, least_of_others] = searched(graph, sites, machine, kind, others);
+  if (kind == CostKind::seconds)
+    found = best_on_fewer(graph, sites, machine, others_of_fewer, is_allowed, std::move(found));
   const bool fits = !is_allowed || is_allowed(found.plan);
   Plan plan = fits ? polished_by_all(graph, found.plan, machine, kind, is_allowed) : found.plan;
   if (kind == CostKind::seconds) {

@@ -60,6 +60,7 @@ bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& mach
 /// plan for them may be faster. What is found is polished. Neither leads from a plan that is allowed to one that is
 /// not, and one that is not is not polished.
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
-               const OtherPlans& others, const AllowedPlans& is_allowed = {});
+               const std::vector<Plan>& others, const OtherPlans& others_of_fewer = {},
+               const AllowedPlans& is_allowed = {});
 
 }  // namespace einrel

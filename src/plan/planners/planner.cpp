@@ -52,8 +52,7 @@ std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& requ
 
 Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
   const std::vector<Plan> others = plans_of_others(graph, request);
-  const OtherPlans others_for = [&](std::int64_t sites) {
-    if (sites == request.sites) return std::vector<Plan>(others);
+  const OtherPlans others_of_fewer = [&](std::int64_t sites) {
     PlanRequest fewer = request;
     fewer.sites = sites;
     fewer.beside.clear();
@@ -61,7 +60,7 @@ Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
   };
   AllowedPlans fits;
   if (request.memory) fits = [&](const Plan& plan) { return peak_of(graph, plan).bytes <= *request.memory; };
-  Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, others_for, fits);
+  Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, others, others_of_fewer, fits);
   return request.memory ? within_memory(graph, request, others, std::move(plan)) : plan;
 }
 
