@@ -138,4 +138,9 @@ SitesComputing sites_computing(const EinGraph& graph, const Plan& plan) {
   return sites;
 }
 
+std::string sites_computing_text(const EinGraph& graph, const Plan& plan) {
+  const auto [fewest, most] = sites_computing(graph, plan);
+  return fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
+}
+
 }  // namespace einrel

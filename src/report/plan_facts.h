@@ -89,5 +89,7 @@ struct SitesComputing {
   std::int64_t most = 1;
 };
 SitesComputing sites_computing(const EinGraph& graph, const Plan& plan);
+/// "4", or "1 to 4".
+std::string sites_computing_text(const EinGraph& graph, const Plan& plan);
 
 }  // namespace einrel

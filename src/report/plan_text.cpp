@@ -153,12 +153,10 @@ std::string totals_text(const EinGraph& graph, const PlanComparison& comparison)
       fmt::format("\n{:<18} {:>16} {:>16} {:>10} {:>12} {:>10} {:>14} {:>10}\n", "planner", "bound, floats",
                   "floats moved", "bytes", "at most/site", "seconds", "sites computing", "planned in");
   for (const PlanReport& report : comparison.plans) {
-    const auto [fewest, most] = sites_computing(graph, report.plan);
-    const std::string sites = fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
     text += fmt::format("{:<18} {:>16.4g} {:>16.4g} {:>10} {:>12} {:>10} {:>14} {:>10}\n", report.plan.planner,
                         report.costs.bound, report.costs.floats, bytes_text(report.costs.bytes),
-                        bytes_text(report.costs.most_received()), seconds_text(report.costs.seconds), sites,
-                        seconds_text(report.seconds));
+                        bytes_text(report.costs.most_received()), seconds_text(report.costs.seconds),
+                        sites_computing_text(graph, report.plan), seconds_text(report.seconds));
   }
   for (const auto& [planner, reason] : comparison.refused) text += fmt::format("{:<18} no plan: {}\n", planner, reason);
   return text;

@@ -13,10 +13,6 @@
 namespace einrel {
 namespace {
 
-std::string sites_text(const SitesComputing& sites) {
-  return sites.fewest == sites.most ? std::to_string(sites.most) : fmt::format("{} to {}", sites.fewest, sites.most);
-}
-
 double moving_seconds(const PlanReport& report) {
   double seconds = 0;
   for (const VertexCost& cost : report.costs.vertices) seconds += cost.moving;
@@ -58,7 +54,7 @@ std::string sweep_text(const Compiled& compiled, const std::vector<SweptPlan>& p
     text += fmt::format("{:>10} {:>8.3g} x {:>10} {:>10} {:>12} {:>11} {:>15}\n", seconds_text(costs.seconds),
                         *first_seconds(plans, plan) / costs.seconds, seconds_text(moving_seconds(report)),
                         bytes_text(costs.bytes), bytes_text(costs.most_received()), bytes_text(report.peak.bytes),
-                        sites_text(sites_computing(compiled.graph, report.plan)));
+                        sites_computing_text(compiled.graph, report.plan));
   }
   for (const EnoughSites& each : enough_sites(plans)) {
     text += fmt::format("\nnote: on {}, {} {} within 5 % as fast as the best of up to {}, planned by {}\n",
