@@ -1,7 +1,5 @@
 #include "run/executors.h"
 
-#include <malloc.h>
-
 #include "exec/executors/serial/serial.h"
 #include "exec/executors/starpu/run.h"
 #include "exec/executors/threads/task_threads.h"
@@ -17,7 +15,6 @@ std::optional<std::string> states_folder(const RunMemory& memory) {
 
 std::unique_ptr<Executor> executor_for(const TaskGraph& graph, const RunResources& resources, const Job& job) {
   const auto& [threads, memory] = resources;
-  if (is_limited(memory)) malloc_trim(0);  // what planning took would stay beside the chunks
   if (const auto* const spilling = std::get_if<Spilling>(&memory))
     return std::make_unique<StarpuExecutor>(SessionOptions{threads, spilling->bytes, spilling->to}, job);
   if (job.ranks > 1) return std::make_unique<StarpuExecutor>(SessionOptions{threads, std::nullopt, {}}, job);

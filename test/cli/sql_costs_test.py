@@ -59,14 +59,16 @@ COMPUTATIONS = {
     "sum_of_halves": ("P[n,d] = sum[k] h[n,d,k]", {"P": NDK}),
     "add_row": ("P[i,j] = X[i,j] + r[j]", {"P": IJ}),
     "times_column": ("P[i,j] = X[i,j] * c[i]", {"P": IJ}),
+    "part_of_fewer_labels": ("P[i,j] = X[i,j] * (c[i] + e[i])", None),
+    "where": ("P[i,j] = where(X[i,j] > 1.5, Z[i,j], V[i,j])", None),
+    "reduce_three": ("P[i] = sum[j] abs(X[i,j] * Z[i,j] + V[i,j])", None),
     "inverse": ("P[k,l] = inverse[k,l](S[k,l])", {"P": 2 * 20 * KK}),
     "rank_3": ("P[n,d] = sum[k] T[n,d,k] * T[n,d,k]\nQ[d,k,n] = exp(T[n,d,k])", {"P": 2 * NDK, "Q": NDK}),
     "softmax_of_rows": ("P[i,j] = softmax[j](X[i,j])", None),
     "a_layer": ("H[i,k] = relu(sum[j] X[i,j] * Y[j,k])\nM[k] = max[i] H[i,k]\nP[i,k] = H[i,k] - M[k]", None),
 }
 # What ADR 24 says to be no more than about right.
-ABOUT = ("P[i,j] = X[i,j] * (c[i] + e[i])", "P[i,j] = where(X[i,j] > 1.5, Z[i,j], V[i,j])", "P[i] = sum[j] abs(X[i,j] * Z[i,j] + V[i,j])",
-         "P[i] = argmax[j] X[i,j]", "P[] = argmin[i,j] abs(X[i,j])", "P[i,j] = c[i] + f64(j)")
+ABOUT = ("P[i] = argmax[j] X[i,j]", "P[] = argmin[i,j] abs(X[i,j])", "P[i,j] = c[i] + f64(j)")
 
 
 def data_bytes(array):

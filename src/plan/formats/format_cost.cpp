@@ -47,14 +47,6 @@ double value_bytes(const EinSum& einsum) {
       [](double bytes, const Label& label) { return bytes * static_cast<double>(label.extent.value()); });
 }
 
-/// What one join after the other costs more than one alone, of more than two relations: the parts of the body that lie
-/// between them, as if each had all labels.
-FormatCost joins_between(const EinSum& einsum, std::size_t relations, double calls, const Share& own) {
-  if (relations <= 2) return {};
-  const auto parts = static_cast<double>(relations - 2);
-  return {.tuples = parts * own.calls, .intermediate = 2 * parts * value_bytes(einsum) / calls * own.calls};
-}
-
 bool is_position(const EinSum& einsum) { return finds_position(einsum.reducer); }
 
 /// What it costs to fold partial results, beside that kernels give them: the join's tuples are sorted by the result's
@@ -130,7 +122,7 @@ FormatCost cost_of(const EinGraph& graph, const Vertex& vertex, const Implementa
     cost += folding(vertex, read_bytes, results, own);
     if (is_position(*einsum)) cost = of_position(*einsum, cost, read_bytes, calls);
   }
-  return cost += joins_between(*einsum, joined.size(), calls, own);
+  return cost;
 }
 
 FormatCost gathering_cost(const Vertex& input, const TensorFormat& format) {
