@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "gradient_graph.h"
+#include "held.h"
 #include "history.h"
 #include "made_input.h"
 
@@ -229,14 +230,20 @@ std::shared_ptr<Compiled> compiled(const Walk& walk) {
 }
 
 void compute(const std::vector<NodePtr>& nodes, const api::RunOptions& options) {
-  const std::vector<NodePtr> open = without_values(nodes);
+  std::vector<NodePtr> open = without_values(nodes);
   if (open.empty()) return;
-  const Walk walk(open);
+  std::optional<Walk> walk(open);
+  std::vector<NodePtr> keeping = open;
+  for (const HeldNode& held : held_on_the_way(*walk, options)) {
+    open.push_back(held.computed);
+    keeping.push_back(held.array);
+  }
+  if (open.size() > walk->wanted().size()) walk.emplace(open);
   std::vector<NodePtr> leaves;
-  for (Node* const leaf : walk.leaves()) leaves.push_back(leaf->shared_from_this());
-  const std::vector<Value> values = compiled(walk)->run(leaves, options);
-  for (std::size_t i = 0; i < open.size(); ++i) open[i]->become(values[i]);
-  remember(open);
+  for (Node* const leaf : walk->leaves()) leaves.push_back(leaf->shared_from_this());
+  const std::vector<Value> values = compiled(*walk)->run(leaves, options);
+  for (std::size_t i = 0; i < keeping.size(); ++i) keeping[i]->become(values[i]);
+  remember(keeping);
 }
 
 }  // namespace einrel::python

@@ -36,7 +36,8 @@ class Compiled {
 /// where an output has been computed, an input is none, and where arrays are needed that are not among them.
 std::string program_text(const std::map<std::string, NodePtr>& outputs, const std::map<std::string, NodePtr>& inputs);
 
-/// Computes all of these at once; they keep their values. Throws UserError, RunError.
+/// Computes all of these at once; they keep their values, and so does what Python holds of what is computed on the way
+/// (held.h). Throws UserError, RunError.
 void compute(const std::vector<NodePtr>& nodes, const api::RunOptions& options);
 
 /// What computes these, kept from before or made now. Throws UserError.

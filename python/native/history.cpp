@@ -39,9 +39,6 @@ Histories& histories() {
   return all;
 }
 
-/// Python holds it, or, of a copy that a gradient took, the array that it stands for.
-bool is_held(Node& node) { return nanobind::find(*node.original()).is_valid(); }
-
 std::size_t bytes_in(const Node& node) { return node.value() ? node.value()->tensor.bytes().size() : 0; }
 
 std::string line_of_computing() {
@@ -182,6 +179,8 @@ void decide_later_ones(Freed& freed) {
 }
 
 }  // namespace
+
+bool is_held(Node& node) { return nanobind::find(*node.original()).is_valid(); }
 
 bool has_history(const Node& node) { return node.value() && !node.operands().empty(); }
 

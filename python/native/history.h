@@ -13,6 +13,8 @@
 
 namespace einrel::python {
 
+/// Python holds it, or, of a copy that a gradient took, the array that it stands for.
+bool is_held(Node& node);
 /// To be called with nodes that have just been computed.
 void remember(const std::vector<NodePtr>& computed);
 /// The same, of elements that were made at that place in the user's code, looked at when something is computed next:

@@ -1,0 +1,140 @@
+"""What somebody holds keeps its value, once it is computed on the way to something else; what nobody holds does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import einrel as er
+
+SHAPE = (6, 5)
+
+
+class Asked:
+    """An array that counts how often somebody asks for all of its elements."""
+
+    def __init__(self, elements: np.ndarray[Any, Any]) -> None:
+        self.times = 0
+        self._elements = elements
+        self.array = er.from_function(elements.shape, self._part)
+
+    def _part(self, region: tuple[slice, ...]) -> np.ndarray[Any, Any]:
+        self.times += 1
+        return self._elements[region]
+
+
+def is_computed(x: er.Array) -> bool:
+    return "not computed" not in repr(x)
+
+
+def test_a_held_array_is_computed_once(rng: np.random.Generator) -> None:
+    elements = rng.random(SHAPE)
+    asked = Asked(elements)
+    y = er.exp(asked.array)
+    for k in range(5):
+        np.testing.assert_allclose(float(er.sum(y * k)), np.exp(elements).sum() * k)
+    assert asked.times == 1
+
+
+def test_a_loop_that_prints_goes_on_from_the_last_step(rng: np.random.Generator) -> None:
+    u = start = rng.random(SHAPE)
+    asked = Asked(start)
+    ours = asked.array
+    for _ in range(6):
+        ours = er.tanh(ours @ ours.T @ ours + 0.1)
+        u = np.tanh(u @ u.T @ u + 0.1)
+        np.testing.assert_allclose(float(f"{er.sum(ours):.12f}"), u.sum())
+        assert is_computed(ours)
+    assert asked.times == 1
+
+
+def test_training_keeps_weights_and_the_loss(rng: np.random.Generator) -> None:
+    x, y, w = rng.random((20, 3)), rng.random(20), np.zeros(3)
+    ours = er.asarray(w)
+    for _ in range(5):
+        loss = er.mean((er.asarray(x) @ ours - y) ** 2)
+        ours = ours - 0.1 * er.grad(loss, ours)
+        expected = ((x @ w - y) ** 2).mean()
+        w = w - 0.1 * 2 * x.T @ (x @ w - y) / 20
+        np.testing.assert_allclose(np.asarray(ours), w)
+        assert is_computed(loss)  # of which the gradient took a copy
+        np.testing.assert_allclose(float(loss), expected)
+
+
+# What is held, and what is computed: the first is not made for the second.
+NOT_MADE: dict[str, Callable[[er.Array], tuple[er.Array, er.Array]]] = {
+    "a view of elements that are there": lambda x: (x.T, er.sum(x.T + 1)),
+    "a part": lambda x: ((y := er.exp(x)), y[2, 3]),
+    "a slice": lambda x: ((y := er.exp(x)), y[1:3] * 2),
+    "a constant": lambda x: ((y := er.ones(SHAPE)), y + x),
+}
+
+
+@pytest.mark.parametrize("made", NOT_MADE.values(), ids=NOT_MADE)
+def test_what_is_not_made_on_the_way_is_not_kept(made: Callable[[er.Array], tuple[er.Array, er.Array]]) -> None:
+    held, wanted = made(er.asarray(np.ones(SHAPE)))
+    wanted.compute()
+    assert not is_computed(held)
+
+
+@pytest.mark.parametrize("options", [{"memory": "64MiB"}, {"memory": "64MiB", "sites": 2}])
+def test_a_limit_of_memory_wins(options: dict[str, Any]) -> None:
+    y = er.exp(er.asarray(np.ones(SHAPE)))
+    er.sum(y).compute(**options)
+    assert not is_computed(y)
+
+
+def test_a_plan_is_of_what_was_planned() -> None:
+    y = er.exp(er.asarray(np.ones(SHAPE)))
+    total = er.sum(y)
+    total.compute(plan=total.plan(sites=2))
+    np.testing.assert_allclose(float(total), 30 * np.e)
+    assert not is_computed(y)
+
+
+@pytest.mark.parametrize(("extent", "is_kept"), [(12_000, False), (1_000, True)])
+def test_no_more_than_a_gigabyte_is_kept(extent: int, is_kept: bool) -> None:
+    x = er.asarray(np.arange(extent) / extent)
+    larger = er.maximum(x[:, None], x)
+    np.testing.assert_allclose(float(er.max(larger)), (extent - 1) / extent)
+    assert is_computed(larger) == is_kept
+
+
+def test_of_many_held_arrays_the_last_ones_are_kept() -> None:
+    x = er.asarray(np.ones(3))
+    held = [x]
+    for _ in range(100):
+        held.append(held[-1] + 1)
+    assert er.sum(held[-1]).tolist() == 303.0
+    assert [is_computed(one) for one in held[1:]] == [False] * 36 + [True] * 64
+    assert held[50].tolist() == [51.0] * 3
+
+
+def test_gradients_go_through_what_was_kept(rng: np.random.Generator) -> None:
+    w = rng.random(4)
+    ours = er.asarray(w)
+    h = er.tanh(ours * 3)
+    total = er.sum(h * ours)
+    assert float(total) > 0
+    assert is_computed(h)
+    expected = np.tanh(3 * w) + 3 * w * (1 - np.tanh(3 * w) ** 2)
+    np.testing.assert_allclose(np.asarray(er.grad(total, ours)), expected)
+    of_h, of_w = er.grad(total, [h, ours])
+    np.testing.assert_allclose(np.asarray(of_h), w)
+    np.testing.assert_allclose(np.asarray(of_w), expected)
+
+
+def test_traced_functions_keep_nothing_of_their_own() -> None:
+    kept = []
+
+    def f(x: er.Array) -> er.Array:
+        kept.append(er.exp(x))
+        return er.sum(er.grad(er.sum(kept[-1] * x), x))
+
+    np.testing.assert_allclose(float(er.jit(f)(np.ones(2))), 4 * np.e)
+    with pytest.raises(er.ProgramError, match="traced"):
+        kept[0].tolist()
+    np.testing.assert_allclose(np.asarray(er.grad(f)(np.ones(2))), np.full(2, 3 * np.e))
