@@ -20,7 +20,7 @@ _take_mpi_of_the_job()
 
 from . import _native
 from ._array import Array, asarray
-from ._compute import bytes_of, calibrate, compute, planners
+from ._compute import bytes_of, calibrate, compute, explain, html, plan, planners
 from ._creation import (
     arange,
     empty,
@@ -305,6 +305,7 @@ __all__ = [
     "erfc",
     "exp",
     "expand_dims",
+    "explain",
     "expm1",
     "eye",
     "finfo",
@@ -330,6 +331,7 @@ __all__ = [
     "greater_equal",
     "hessian",
     "hstack",
+    "html",
     "hypot",
     "identity",
     "iinfo",
@@ -386,6 +388,7 @@ __all__ = [
     "outer",
     "permute_dims",
     "pi",
+    "plan",
     "planners",
     "positive",
     "pow",

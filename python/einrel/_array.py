@@ -14,9 +14,8 @@ import einrel as er
 from . import _native
 from ._dtypes import BY_NAME, NAMES, DType, bfloat16, computed_as, dtype_of
 from ._errors import compute_nodes
-from ._formula import Definition, apply, kept, permuted_view
+from ._formula import Definition, apply, kept, made_at_once, permuted_view
 from ._leaving import exported, left_graph, note_of, noted
-from ._lines import line_of_user
 from ._missing import method_message
 from ._native import Node, Type
 
@@ -149,15 +148,15 @@ class Array:
 
     def explain(self, **options: Any) -> str:
         """What will be computed and how, as text; with sites, planners, cost, machine or memory the plan for them."""
-        return _native.explain([self._node], er._compute.explain_options(**options))
+        return er.explain(self, **options)
 
     def plan(self, **options: Any) -> str:
         """The plan as JSON, which `compute(plan=...)` takes for an array that is made alike; options of `explain`."""
-        return _native.plan([self._node], er._compute.explain_options(**options))
+        return er.plan(self, **options)
 
     def html(self, **options: Any) -> str:
         """The plan as a page for a browser, which needs no other file; options of `explain`."""
-        return _native.html([self._node], er._compute.explain_options(**options))
+        return er.html(self, **options)
 
     def _repr_html_(self) -> str:
         """In a notebook: the elements, or the plan that they would be computed by."""
@@ -514,5 +513,5 @@ def asarray(
         return Array(node_of(plain))
     if copy:
         own = node_of(value._elements().copy())
-        value = Array(Node.made_of(own, identity(own.type).native, [value._node], f"copied in {line_of_user()}"))
+        value = Array(made_at_once(own, identity(own.type), [value._node], "copied"))
     return value if dtype is None else er.astype(value, dtype, copy=False)

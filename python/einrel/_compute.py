@@ -166,6 +166,33 @@ def compute(*arrays: Array, **options: Any) -> tuple[Array, ...]:
     return lazy
 
 
+def _together(arrays: Sequence[Array]) -> list[_native.Node]:
+    if not arrays:
+        raise TypeError("nothing to plan: give one array or more")
+    return [node_of(array) for array in arrays]
+
+
+def explain(*arrays: Array, **options: Any) -> str:
+    """What `compute` does of these arrays together, as text; options of `Array.explain`.
+
+    >>> import numpy as np
+    >>> x = Array(node_of(np.ones(3)))
+    >>> "2 vertices" in explain(x + 1, x * 2)
+    True
+    """
+    return _native.explain(_together(arrays), explain_options(**options))
+
+
+def plan(*arrays: Array, **options: Any) -> str:
+    """The plan for these arrays together as JSON, which `compute(..., plan=...)` takes; options of `Array.explain`."""
+    return _native.plan(_together(arrays), explain_options(**options))
+
+
+def html(*arrays: Array, **options: Any) -> str:
+    """The plan for these arrays together as a page for a browser; options of `Array.explain`."""
+    return _native.html(_together(arrays), explain_options(**options))
+
+
 def planners() -> dict[str, str]:
     """What `planner=` and `planners=` take: names, and a line about each, the default one first.
 

@@ -11,6 +11,7 @@ from typing import Any, Final, TypeVar
 
 from . import _native
 from ._errors import of_python
+from ._lines import line_of_user
 from ._native import Node, ProgramError, Type
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -334,6 +335,13 @@ def apply(definition: Definition, *operands: Node) -> Node:
     if getattr(_records, "lists", ()):  # seldom, and this is called for each operation
         record(definition, operands, (node,))
     return node
+
+
+def made_at_once(leaf: Node, definition: Definition, operands: Sequence[Node], how: str) -> Node:
+    """The leaf, whose elements are what the definition computes of these: gradients go through it."""
+    if getattr(_records, "lists", ()):
+        record(definition, operands, (leaf,))
+    return Node.made_of(leaf, definition.native, operands, f"{how} in {line_of_user()}")
 
 
 def replayed(made: Sequence[Made], images: dict[Node, Node]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._array import Array, Operand, asarray, node_of
+from ._changing import changes
 from ._dtypes import BY_NAME, NAMES, DType, bool_, cast_allowed, computed_as, is_complex, is_floating, promoted
 from ._elementwise import (
     BINARY,
@@ -159,6 +160,9 @@ def _power(exponent: float, type: Type) -> Definition:
 _POW: Final = Binary("pow", "signed", lambda x, y: call("pow", x, y), "", "")
 
 
+_PLAIN: Final = 64  # up to that, whole and half exponents have kernels and derivatives of their own
+
+
 def _to_number(node: Node, exponent: bool | int | float) -> Array | None:
     """An array to the power of a number, where that is a function of its own."""
     dtype = BY_NAME[node.type.dtype]
@@ -168,6 +172,9 @@ def _to_number(node: Node, exponent: bool | int | float) -> Array | None:
     if isinstance(exponent, bool) or dtype == bool_ or math.isnan(exponent) or not is_of_its_kind:
         return None
     exponent = float(exponent) if is_floating(dtype) else np.asarray(exponent, dtype).item()
+    is_plain = abs(exponent) <= _PLAIN and (2 * exponent).is_integer()
+    if not is_plain and not node.is_traced and is_floating(dtype) and changes(("pow", node.type), exponent):
+        return _POW.of(Array(node), exponent)
     return Array(apply(_power(exponent, node.type), node))
 
 

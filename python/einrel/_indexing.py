@@ -5,21 +5,21 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import einrel as er
 
 from ._array import Array, Operand, node_of
-from ._formula import Definition, Formula, apply, broadcast_element, call, element, kept, label, where
+from ._changing import changes
+from ._formula import Definition, Formula, apply, broadcast_element, call, element, kept, label, made_at_once, where
 from ._native import Node, Type
 from ._reductions import axes_of, refuse_out
 from ._shapes import reshape
 
 
-@dataclass(frozen=True)
-class Range:
+class Range(NamedTuple):  # and no dataclass, since many are made and compared
     """Positions start, start + step, ...: count of them."""
 
     start: int
@@ -103,7 +103,15 @@ def _position(part: Any, extent: int, dimension: int) -> int:
     return position % extent
 
 
+@kept
+def _whole(shape: tuple[int, ...]) -> tuple[Range, ...]:
+    return tuple(Range(0, 1, extent) for extent in shape)
+
+
 def _parsed(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Part, ...], list[Node]]:
+    if type(key) is slice and shape:  # often, and soon done
+        chosen = range(*key.indices(shape[0]))
+        return (Range(chosen.start, chosen.step, len(chosen)), *_whole(shape[1:])), []
     parts: list[Part] = []
     positions: list[Node] = []
     dimension = 0
@@ -221,22 +229,17 @@ def _slice(part: Range) -> slice:
     return slice(part.start, None if stop < 0 else stop, part.step)
 
 
-@dataclass(frozen=True)
-class Moving:
+class Moving(NamedTuple):
     """Positions start, start + step, ..., where a number of operand 1 is the start; without a count, one position."""
 
     at: int
     step: int = 0
     count: int | None = None
+    is_moving: bool = True  # and so like no Range
 
 
-_FEW_PLACES: Final = 8  # of slices, which are parts of their programs
-_MOST_SLICES: Final = 1024
-_places: Final[dict[Any, set[tuple[int, ...]]]] = {}  # where slices of a form began, of the last ones
-
-
-def _moved(array: Array, parts: tuple[Part, ...]) -> Array | None:
-    """A slice that was elsewhere many times, as in a loop: where it begins is a number that one program takes."""
+def _with_starts(parts: tuple[Part, ...]) -> tuple[tuple[Moving | Part, ...], tuple[int, ...]]:
+    """An index apart from where its slices begin."""
     starts: list[int] = []
     form: list[Moving | Part] = []
     for part in parts:
@@ -249,18 +252,35 @@ def _moved(array: Array, parts: tuple[Part, ...]) -> Array | None:
             starts.append(part.start)
         else:
             form.append(part)
+    return tuple(form), tuple(starts)
+
+
+def _moved(array: Array, parts: tuple[Part, ...]) -> tuple[Definition, list[Node]]:
+    """What computes a slice of one program for all places, and of what."""
+    form, starts = _with_starts(parts)
     if not starts:
-        return None
-    key = (array._node.type, tuple(form))
-    known = _places.pop(key, set())
-    _places[key] = known
-    if len(_places) > _MOST_SLICES:
-        _places.pop(next(iter(_places)), None)
-    if tuple(starts) in known or len(known) < _FEW_PLACES:
-        known.add(tuple(starts))
-        return None
+        return _selection(parts, array._node.type), [array._node]
     begins = node_of(np.array(starts, np.int64))
-    return Array(apply(_moving_selection(key[1], key[0], begins.type), array._node, begins))
+    return _moving_selection(form, array._node.type, begins.type), [array._node, begins]
+
+
+def _is_elsewhere(array: Array, parts: tuple[Part, ...]) -> bool:
+    """Whether such a slice began elsewhere many times, as in a loop: that would be a program each."""
+    form, starts = _with_starts(parts)
+    return bool(starts) and changes((array._node.type, form), starts)
+
+
+def _in_place(array: Array, parts: tuple[Part, ...]) -> Array | None:
+    """Elements in memory that lie in one stretch, where they are."""
+    node = array._node
+    if not node.is_in_memory:
+        return None
+    key = [part if isinstance(part, int) else _slice(part) if isinstance(part, Range) else None for part in parts]
+    elements = np.asarray(node.elements)[(*key, ...)]
+    if elements.size == 0 or not elements.flags.c_contiguous:
+        return None
+    definition, operands = _moved(array, parts)
+    return Array(made_at_once(Node.leaf(elements, node.type.dtype == "bf16"), definition, operands, "indexed"))
 
 
 @kept
@@ -291,12 +311,16 @@ def get(array: Array, key: Any) -> Array:
     if isinstance(key, (bool, np.bool_)) or (is_array and key.ndim == 0 and key.dtype == np.bool_):
         return get(array, None)[: int(key)]  # as NumPy's: a dimension of one position, or of none
     parts, positions = _parsed(key, array.shape)
-    if all(part == Range(0, 1, extent) for part, extent in zip(parts, array.shape)) and len(parts) == array.ndim:
+    if parts == _whole(array.shape):
         return Array(array._node)
     if positions:  # in a step of their own: no position may be read as one that pad allows
         array, parts = _without_ranges(array, parts)
-    elif not array._node.is_traced and (moved := _moved(array, parts)) is not None:
-        return moved
+    elif not array._node.is_traced:
+        if (elements := _in_place(array, parts)) is not None:
+            return elements
+        if _is_elsewhere(array, parts):
+            definition, operands = _moved(array, parts)
+            return Array(apply(definition, *operands))
     nodes = [array._node, *positions]
     if positions and 0 in _together([node.type.shape for node in positions]):
         return _nothing(array, parts, [node.type for node in positions])

@@ -9,10 +9,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ._array import Array, NDArray, Operand, node_of
+from ._array import Array, NDArray, Operand, identity, node_of
+from ._changing import changes
 from ._dtypes import NAMES, DType, cast_allowed, computed_as, promoted
 from ._elementwise import cast_definition
-from ._formula import Definition, Formula, apply, call, cast, element, kept, label, where
+from ._formula import Definition, Formula, apply, call, cast, element, kept, label, made_at_once, where
 from ._native import Node, Type
 from ._numbers import whole
 from ._reductions import axes_of, refuse_out
@@ -54,11 +55,25 @@ def _stacking(axis: int, dtype: str, *types: Type) -> Definition:
 
 
 _AT_ONCE: Final = 8  # arrays that a statement puts together: each of its elements looks at all of them
+_MOST_AT_ONCE: Final = 2**28  # bytes that are copied before somebody asks for them
 _SMALL: Final = 2**16  # bytes of an array of NumPy's that is copied where it stands beside another one
 
 
 def _is_small(part: Operand) -> bool:
     return type(part) is np.ndarray and part.nbytes <= _SMALL
+
+
+def _is_at_hand(part: Operand) -> bool:
+    return _is_small(part) or (isinstance(part, Array) and part._node.is_in_memory)
+
+
+def _at_once(parts: Sequence[Any], dtype: DType, whole: Array, join: Callable[[list[NDArray]], NDArray]) -> Array:
+    """Many arrays that have their elements, copied to where they stand together; or the array that will be so."""
+    if len(parts) <= _AT_ONCE or whole.nbytes > _MOST_AT_ONCE or not all(map(_is_at_hand, parts)):
+        return whole
+    elements = [part if isinstance(part, np.ndarray) else part._elements() for part in parts]
+    leaf = node_of(join([np.asarray(one, dtype=dtype) for one in elements]))
+    return Array(made_at_once(leaf, identity(leaf.type), [whole._node], "put together"))
 
 
 def _put_together(join: Callable[..., Definition], axis: int, dtype: DType, nodes: list[Node]) -> list[Node]:
@@ -128,8 +143,12 @@ def concat(
             raise ValueError(f"arrays of shapes {given[0].shape} and {array.shape} behind each other along {axis}")
     dtype = _common(given, dtype, casting)
     full = [array for array in given if array.shape[position] > 0] or given[:1]
-    nodes = [node for _, node in _with_neighbours(full, dtype, lambda some: np.concatenate(some, position))]
-    return _behind_each_other(position, dtype, nodes)
+
+    def join(some: list[NDArray]) -> NDArray:
+        return np.concatenate(some, position)
+
+    whole = _behind_each_other(position, dtype, [node for _, node in _with_neighbours(full, dtype, join)])
+    return _at_once(full, dtype, whole, join)
 
 
 def stack(
@@ -153,11 +172,15 @@ def stack(
             raise ValueError(f"arrays of shapes {given[0].shape} and {array.shape} beside each other")
     dtype = _common(given, dtype, casting)
     nodes: list[Node] = []
-    parts = _with_neighbours(given, dtype, lambda some: np.stack(some, position))
+
+    def join(some: list[NDArray]) -> NDArray:
+        return np.stack(some, position)
+
+    parts = _with_neighbours(given, dtype, join)
     for are_stacked, group in itertools.groupby(parts, lambda part: part[0]):
         some = [node for _, node in group]
         nodes += some if are_stacked else _put_together(_stacking, position, dtype, some)
-    return _behind_each_other(position, dtype, nodes)
+    return _at_once(given, dtype, _behind_each_other(position, dtype, nodes), join)
 
 
 def unstack(x: Operand, /, axis: int = 0) -> tuple[Array, ...]:
@@ -183,8 +206,10 @@ def roll(x: Operand, /, shift: Shape, axis: Shape | None = None) -> Array:
     for by, given in zip(shifts.tolist(), axes.tolist()):
         d = _axis_of(given, array.ndim)
         cut = -by % array.shape[d] if array.shape[d] else 0
-        if cut:
-            before = (slice(None),) * d
+        before = (slice(None),) * d
+        if array.shape[d] and not array._node.is_traced and changes(("roll", array._node.type, d), cut):
+            array = array[(*before, np.roll(np.arange(array.shape[d]), by))]
+        elif cut:
             array = concat([array[(*before, slice(cut, None))], array[(*before, slice(None, cut))]], axis=d)
     return array
 

@@ -74,6 +74,8 @@ class Node:
     @property
     def is_computed(self) -> bool: ...
     @property
+    def is_in_memory(self) -> bool: ...  # computed, and not mapped from a file
+    @property
     def elements(self) -> Elements: ...
 
 @final

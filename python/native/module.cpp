@@ -137,6 +137,8 @@ void bind_nodes(nb::module_& module) {
       .def_prop_ro("is_leaf", &Node::is_leaf)
       .def_prop_ro("is_traced", &Node::is_traced)
       .def_prop_ro("is_computed", [](const Node& node) { return node.value().has_value(); })
+      .def_prop_ro("is_in_memory",
+                   [](const Node& node) { return node.value() && !api::is_mapped(node.value()->tensor); })
       .def_prop_ro("elements", [](Node& node) { return in_memory(node); });
 }
 

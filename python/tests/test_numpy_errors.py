@@ -66,7 +66,19 @@ def test_a_position_outside_is_an_index_error(sites: int | None) -> None:
 
 ODD = [None, "a", object(), len, -1, 2.5, [], {}, np.ones((2, 3)), np.ones(()), np.zeros((0, 2)), 1 + 2j, True,
        np.array(["a"]), float("nan"), (1,), b"x", er.ones((2, 2)), 10**30, np.ones((2, 2), complex), ...]  # fmt: skip
-ELSEWHERE = {"calibrate", "train", "from_file", "load_program", "compute", "jit", "from_function", "array_split"}
+ELSEWHERE = {
+    "calibrate",
+    "train",
+    "explain",
+    "plan",
+    "html",
+    "from_file",
+    "load_program",
+    "compute",
+    "jit",
+    "from_function",
+    "array_split",
+}
 
 
 @pytest.mark.parametrize("module", ["einrel", "einrel.linalg"])
