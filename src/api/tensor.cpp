@@ -2,7 +2,9 @@
 #include <einrel/tensor.h>
 #include <fmt/format.h>
 
+#include <cstddef>
 #include <cstring>
+#include <span>
 
 #include "api/border.h"
 #include "api/tensor_data.h"
@@ -38,23 +40,27 @@ einrel::Shape checked_shape(DType dtype, const Shape& shape, std::size_t count) 
   return inside(dtype, shape);
 }
 
+/// Whether bytes are 0 or 1, as those of bools are; a file may have others.
+bool are_bools(std::span<const std::byte> bytes) {
+  std::byte all{};
+  for (const std::byte one : bytes) all |= one;
+  return std::to_integer<unsigned>(all) <= 1;
+}
+
 /// Whether the elements lie as those of the interface do.
 bool is_plain(const einrel::Tensor& tensor) {
-  if (tensor.dtype() == einrel::DType::boolean) {  // a file may have any byte there
-    const auto* const bytes = tensor.data();
-    for (std::int64_t i = 0; tensor.is_row_major() && i < tensor.count(); ++i) {
-      if (std::to_integer<unsigned>(bytes[i]) > 1) return false;
-    }
-  }
-  return tensor.is_row_major() && reinterpret_cast<std::uintptr_t>(tensor.data()) % size_of(tensor.dtype()) == 0;
+  if (!tensor.is_row_major() || reinterpret_cast<std::uintptr_t>(tensor.data()) % size_of(tensor.dtype()) != 0)
+    return false;
+  return tensor.dtype() != einrel::DType::boolean ||
+         are_bools({tensor.data(), static_cast<std::size_t>(tensor.count())});
 }
 
 einrel::Tensor plain_copy(const einrel::Tensor& tensor) {
   einrel::Tensor copy(tensor.dtype(), tensor.shape());
   copy_elements(tensor.dtype(), tensor.shape(), {tensor.data(), tensor.strides()}, copy.mutable_data(), copy.strides());
   if (tensor.dtype() == einrel::DType::boolean) {
-    std::byte* const bytes = copy.mutable_data();
-    for (std::int64_t i = 0; i < copy.count(); ++i) bytes[i] = std::byte{bytes[i] != std::byte{0}};
+    const std::span bytes(copy.mutable_data(), static_cast<std::size_t>(copy.count()));
+    for (std::byte& one : bytes) one = std::byte{one != std::byte{0}};
   }
   return copy;
 }
