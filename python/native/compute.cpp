@@ -198,7 +198,7 @@ Compiled::Compiled(const Walk& walk) {
     if (std::count(outputs_.begin(), outputs_.end(), outputs_.back()) == 1) outputs.push_back(names[place]);
   }
   for (std::size_t leaf = 1; leaf <= walk.leaves().size(); ++leaf) inputs_.push_back("x" + std::to_string(leaf));
-  program_.emplace([outputs] { return api::Program::build(outputs); });
+  program_.emplace([outputs] { return api::Program::build(outputs, {}, {}, api::LabelNames::common); });
 }
 
 std::vector<Value> Compiled::run(const std::vector<NodePtr>& leaves, const api::RunOptions& options) {

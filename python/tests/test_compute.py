@@ -100,6 +100,24 @@ def test_several_arrays_are_planned_together() -> None:
         er.explain(sites=4)
 
 
+def test_planners_follow_labels_from_array_to_array() -> None:
+    x, w, v = (er.asarray(np.empty(shape, "f4")) for shape in ((512, 128), (128, 512), (512, 128)))
+    heads = er.reshape(er.einsum("bf,fhd->bhd", x, er.asarray(np.empty((128, 8, 16), "f4"))), (512, 128))
+    arrays = er.softmax(er.relu(x @ w) @ v) + heads
+    text = er.program(
+        "dims b=512 f=128 g=512 l=128 h=8 d=16\ninput X[b,f], W[f,g], V[g,l], U[f,h,d]\n"
+        "H1[b,g] = sum[f] X[b,f] * W[f,g]\nH[b,g] = relu(H1[b,g])\nY[b,l] = sum[g] H[b,g] * V[g,l]\n"
+        "S[b,l] = softmax[l](Y[b,l])\nA[b,h,d] = sum[f] X[b,f] * U[f,h,d]\nB[b,(h d)] = view A[b,h,d]\n"
+        "Z[b,l] = S[b,l] + B[b,l]\noutput Z"
+    )
+    for planner in ("data", "fsdp", "tensor", "data:4 x tensor:2", "eindecomp"):
+        costs = [
+            json.loads(what.plan(sites=8, machine="a100-server", planners=[planner]))["plans"][0]["cost"]
+            for what in (arrays, text)
+        ]
+        assert costs[0]["bytes"] == costs[1]["bytes"], planner
+
+
 def test_explain_shows_formulas_and_plans() -> None:
     z = er.asarray(np.ones((40, 30))) @ np.ones((30, 20))
     assert "sum[" in z.explain()

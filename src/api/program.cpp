@@ -15,6 +15,7 @@
 #include "einsum/front/text/program_file.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/passes/common_labels.h"
 #include "run/scalars.h"
 
 namespace einrel::api {
@@ -86,7 +87,10 @@ BoundInput bound_input(const std::string& name, const std::pair<DType, Shape>& t
 }
 
 CheckedProgram checked(const GivenProgram& given, const BoundInputs& inputs, std::vector<Diagnostic> errors) {
-  return check(given.program, given.source, {given.dims, inputs}, std::move(errors));
+  CheckedProgram program = check(given.program, given.source, {given.dims, inputs}, std::move(errors));
+  if (program.graph && given.labels == LabelNames::common)
+    program.graph = with_common_labels(*std::move(program.graph));
+  return program;
 }
 
 Compiled compiled_for(const GivenProgram& given, const BoundInputs& inputs, const std::vector<std::string>& wanted) {
@@ -147,11 +151,11 @@ Program Program::load(const std::filesystem::path& file, const Dims& dims) {
   return parse(at_border([&] { return text_of(file); }), dims, file.string());
 }
 
-Program Program::build(const std::vector<Variable>& outputs, const Dims& dims, const Steps& steps) {
+Program Program::build(const std::vector<Variable>& outputs, const Dims& dims, const Steps& steps, LabelNames labels) {
   return at_border([&] {
     build::Program program = program_of(outputs, steps);
     const SourceText source("<expressions>", print(program));
-    return Program(std::make_shared<Data>(GivenProgram{std::move(program), source, dims}));
+    return Program(std::make_shared<Data>(GivenProgram{std::move(program), source, dims, labels}));
   });
 }
 

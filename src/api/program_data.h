@@ -21,6 +21,7 @@ struct GivenProgram {
   build::Program program;
   SourceText source;
   Dims dims;
+  LabelNames labels = LabelNames::as_written;
 };
 
 /// What a program of the interface is.

@@ -102,6 +102,10 @@ struct ExplainOptions {
   std::optional<std::int64_t> memory = {};  ///< bytes that a site may hold; else those of `machine`
 };
 
+/// What labels are called in plans and in what is said of them. Statements of a program that is built name them each by
+/// themselves; `common` gives a label that several walk along one name, so that planners which follow a label do.
+enum class LabelNames : std::uint8_t { as_written, common };
+
 /// A checked program. It does not change, and copies are cheap. Several threads may run one at a time; runs on ranks or
 /// within a limit of memory (RunOptions) wait for one another.
 ///
@@ -123,7 +127,8 @@ class Program {
   static Program load(const std::filesystem::path& file, const Dims& dims = {});
   /// The program that computes these variables, with all that they depend on (expression.h), in steps if it has state.
   /// Throws as parse does, also when two variables have one name.
-  static Program build(const std::vector<Variable>& outputs, const Dims& dims = {}, const Steps& steps = {});
+  static Program build(const std::vector<Variable>& outputs, const Dims& dims = {}, const Steps& steps = {},
+                       LabelNames labels = LabelNames::as_written);
 
   /// The program as text, in the language.
   const std::string& text() const;
