@@ -154,7 +154,13 @@ def log10(x: Operand, /) -> Array:
 @kept
 def _power(exponent: float, type: Type) -> Definition:
     base = broadcast_element(0, type.shape, type.shape)
-    return Definition.statement([type], call("pow", base, exponent), list(type.shape), len(type.shape))
+    if exponent == 0.5:  # as NumPy's
+        value = call("sqrt", base)
+    elif exponent == -1 and is_floating(BY_NAME[type.dtype]):
+        value = 1 / base
+    else:
+        value = call("pow", base, exponent)
+    return Definition.statement([type], value, list(type.shape), len(type.shape))
 
 
 _POW: Final = Binary("pow", "signed", lambda x, y: call("pow", x, y), "", "")
@@ -172,7 +178,7 @@ def _to_number(node: Node, exponent: bool | int | float) -> Array | None:
     if isinstance(exponent, bool) or dtype == bool_ or math.isnan(exponent) or not is_of_its_kind:
         return None
     exponent = float(exponent) if is_floating(dtype) else np.asarray(exponent, dtype).item()
-    is_plain = abs(exponent) <= _PLAIN and (2 * exponent).is_integer()
+    is_plain = abs(exponent) <= _PLAIN and float(2 * exponent).is_integer()
     if not is_plain and not node.is_traced and is_floating(dtype) and changes(("pow", node.type), exponent):
         return _POW.of(Array(node), exponent)
     return Array(apply(_power(exponent, node.type), node))

@@ -20,11 +20,11 @@ from ._shapes import reshape
 
 
 class Range(NamedTuple):  # and no dataclass, since many are made and compared
-    """Positions start, start + step, ...: count of them."""
+    """Positions start, start + step, ...: so many of them."""
 
     start: int
     step: int
-    count: int
+    length: int
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ def _parsed(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Part, ...], list[No
     if type(key) is slice and shape:  # often, and soon done
         chosen = range(*key.indices(shape[0]))
         return (Range(chosen.start, chosen.step, len(chosen)), *_whole(shape[1:])), []
+    if type(key) is int and shape:
+        return (_position(key, shape[0], 0), *_whole(shape[1:])), []
     parts: list[Part] = []
     positions: list[Node] = []
     dimension = 0
@@ -170,14 +172,14 @@ def _selection(parts: tuple[Part, ...], type: Type, *positions: Type) -> Definit
             extents += shape
         if isinstance(part, (Range, NewDimension)):
             own[i] = len(extents)
-            extents.append(part.count if isinstance(part, Range) else 1)
+            extents.append(part.length if isinstance(part, Range) else 1)
     indices: list[Formula] = []
     is_cut = False
     for i, part in enumerate(parts):
         extent = type.shape[len(indices)] if len(indices) < len(type.shape) else 1
         if isinstance(part, Range):
             is_plain = (part.start, part.step) == (0, 1)
-            is_cut = is_cut or (is_plain and part.count < extent)
+            is_cut = is_cut or (is_plain and part.length < extent)
             indices.append(label(own[i]) if is_plain else label(own[i]) * part.step + part.start)
         elif isinstance(part, Gathered):
             indices.append(_wrapped(part.operand, positions[part.operand - 1], shape, first_gathered, extent))
@@ -208,14 +210,14 @@ def _without_ranges(array: Array, parts: tuple[Part, ...]) -> tuple[Array, tuple
         part if isinstance(part, Range) else Range(0, 1, extent) for part, extent in zip(dimensions, array.shape)
     ]
     array = get(array, tuple(slice(None) if not isinstance(part, Range) else _slice(part) for part in cut))
-    return array, tuple(Range(0, 1, part.count) if isinstance(part, Range) else part for part in parts)
+    return array, tuple(Range(0, 1, part.length) if isinstance(part, Range) else part for part in parts)
 
 
 def _nothing(array: Array, parts: tuple[Part, ...], positions: list[Type]) -> Array:
     """What no positions choose, which may be none of an empty dimension."""
     shape, at, is_in_front = _gathered(parts, tuple(positions))
     extents = [
-        (part.count if isinstance(part, Range) else 1, i)
+        (part.length if isinstance(part, Range) else 1, i)
         for i, part in enumerate(parts)
         if isinstance(part, (Range, NewDimension))
     ]
@@ -225,16 +227,16 @@ def _nothing(array: Array, parts: tuple[Part, ...], positions: list[Type]) -> Ar
 
 
 def _slice(part: Range) -> slice:
-    stop = part.start + part.count * part.step
+    stop = part.start + part.length * part.step
     return slice(part.start, None if stop < 0 else stop, part.step)
 
 
 class Moving(NamedTuple):
-    """Positions start, start + step, ..., where a number of operand 1 is the start; without a count, one position."""
+    """Positions start, start + step, ..., where a number of operand 1 is the start; without a length, one position."""
 
     at: int
     step: int = 0
-    count: int | None = None
+    length: int | None = None
     is_moving: bool = True  # and so like no Range
 
 
@@ -247,8 +249,8 @@ def _with_starts(parts: tuple[Part, ...]) -> tuple[tuple[Moving | Part, ...], tu
         if isinstance(part, int):
             form.append(Moving(len(starts)))
             starts.append(part)
-        elif isinstance(part, Range) and not is_whole and part.count > 0:
-            form.append(Moving(len(starts), part.step, part.count))
+        elif isinstance(part, Range) and not is_whole and part.length > 0:
+            form.append(Moving(len(starts), part.step, part.length))
             starts.append(part.start)
         else:
             form.append(part)
@@ -293,12 +295,12 @@ def _moving_selection(parts: tuple[Moving | Part, ...], type: Type, begins: Type
         own = label(len(extents))
         if isinstance(part, Moving):
             begin = element(1, [Formula(part.at)])
-            indices.append(begin if part.count is None else own * part.step + begin)
-            extents += [] if part.count is None else [part.count]
+            indices.append(begin if part.length is None else own * part.step + begin)
+            extents += [] if part.length is None else [part.length]
         elif isinstance(part, Range):
-            is_cut = is_cut or part.count < extent
+            is_cut = is_cut or part.length < extent
             indices.append(own)
-            extents.append(part.count)
+            extents.append(part.length)
         else:
             extents.append(1)
     value = element(0, indices)

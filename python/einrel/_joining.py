@@ -111,7 +111,7 @@ def _given(arrays: Sequence[Operand], out: None) -> list[Any]:
 
 def _common(arrays: Sequence[Any], dtype: npt.DTypeLike | None, casting: Any) -> DType:
     """The type of several arrays together, or the one that is asked for."""
-    common = promoted(*[computed_as(array.dtype) for array in arrays])
+    common = promoted(*{computed_as(dtype): None for dtype in {array.dtype: None for array in arrays}})
     return common if dtype is None else cast_allowed(common, dtype, casting)
 
 
@@ -137,10 +137,11 @@ def concat(
             "arrays without dimensions do not stand behind each other: einrel.stack puts them beside each other"
         )
     position = _axis_of(axis, given[0].ndim)
-    for array in given:
-        rest = array.shape[:position] + array.shape[position + 1 :]
-        if array.ndim != given[0].ndim or rest != given[0].shape[:position] + given[0].shape[position + 1 :]:
-            raise ValueError(f"arrays of shapes {given[0].shape} and {array.shape} behind each other along {axis}")
+    first = given[0].shape
+    for shape in {array.shape: None for array in given}:
+        rest = shape[:position] + shape[position + 1 :]
+        if len(shape) != len(first) or rest != first[:position] + first[position + 1 :]:
+            raise ValueError(f"arrays of shapes {first} and {shape} behind each other along {axis}")
     dtype = _common(given, dtype, casting)
     full = [array for array in given if array.shape[position] > 0] or given[:1]
 
@@ -167,9 +168,9 @@ def stack(
     """
     given = _given(arrays, out)
     position = _axis_of(axis, given[0].ndim + 1)
-    for array in given:
-        if array.shape != given[0].shape:
-            raise ValueError(f"arrays of shapes {given[0].shape} and {array.shape} beside each other")
+    shapes = list({array.shape: None for array in given})
+    if len(shapes) > 1:
+        raise ValueError(f"arrays of shapes {shapes[0]} and {shapes[1]} beside each other")
     dtype = _common(given, dtype, casting)
     nodes: list[Node] = []
 
