@@ -12,6 +12,7 @@ import numpy as np
 from . import _native
 from ._array import Array, node_of
 from ._errors import compute_nodes
+from ._names import names_around
 from ._native import ExplainOptions, RunOptions, State
 
 Memory = int | str | None
@@ -175,12 +176,15 @@ def _together(arrays: Sequence[Array]) -> list[_native.Node]:
 def explain(*arrays: Array, **options: Any) -> str:
     """What `compute` does of these arrays together, as text; options of `Array.explain`.
 
+    Arrays are called as the variables that they are in.
+
     >>> import numpy as np
     >>> x = Array(node_of(np.ones(3)))
     >>> "2 vertices" in explain(x + 1, x * 2)
     True
     """
-    return _native.explain(_together(arrays), explain_options(**options))
+    nodes = _together(arrays)
+    return _native.explain(nodes, explain_options(**options), names_around(nodes))
 
 
 def plan(*arrays: Array, **options: Any) -> str:
@@ -190,7 +194,8 @@ def plan(*arrays: Array, **options: Any) -> str:
 
 def html(*arrays: Array, **options: Any) -> str:
     """The plan for these arrays together as a page for a browser; options of `Array.explain`."""
-    return _native.html(_together(arrays), explain_options(**options))
+    nodes = _together(arrays)
+    return _native.html(nodes, explain_options(**options), names_around(nodes))
 
 
 def planners() -> dict[str, str]:

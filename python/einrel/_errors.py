@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+import einrel as er
+
 from . import _native
 from ._native import Node, Program, ProgramError, RunError, RunOptions, State, Traced
 
@@ -60,6 +62,26 @@ def _as_numpys(error: ProgramError | RunError) -> Exception:
     return error
 
 
+_NAME_IN_PROGRAM = re.compile(r"'([tx][0-9]+)'")
+
+
+def _with_names(error: ProgramError | RunError, nodes: Sequence[Node]) -> ProgramError | RunError:
+    """The error with the names of the user's variables, or shapes, in place of those that our program has."""
+    text = str(error)
+    if _NAME_IN_PROGRAM.search(text) is None:
+        return error
+    in_program = dict(_native.names_in_program(nodes))
+    variables = {node: name for name, node in reversed(er._names.names_around(nodes))}
+
+    def called(match: re.Match[str]) -> str:
+        node = in_program.get(match[1])
+        if node is None:
+            return match[0]
+        return f"'{variables[node]}'" if node in variables else f"an array of shape {node.type.shape}"
+
+    return type(error)(_NAME_IN_PROGRAM.sub(called, text))
+
+
 def compute_nodes(nodes: Sequence[Node], options: RunOptions | None = None) -> None:
     """Computes nodes, as `_native.compute` does."""
     try:
@@ -68,7 +90,7 @@ def compute_nodes(nodes: Sequence[Node], options: RunOptions | None = None) -> N
         else:
             _native.compute(nodes, options)
     except (ProgramError, RunError) as error:
-        raise _as_numpys(error) from None
+        raise _as_numpys(_with_names(error, nodes)) from None
 
 
 def run_traced(traced: Traced, nodes: Sequence[Node], options: RunOptions, where: str) -> list[Node]:

@@ -18,6 +18,7 @@ from ._compute import explain_options, run_options
 from ._errors import compute_nodes, run_traced
 from ._formula import apply
 from ._lines import line_of_user
+from ._names import name_of_place
 from ._native import ExplainOptions, Node, Traced
 from ._numbers import Course, is_number
 from ._trees import check_unchanged, constant, flatten, has_attributes, places, unflatten
@@ -82,6 +83,7 @@ class _Call:
     def __init__(self, made: list[Node], arguments: list[Node], form: Any, course: Course) -> None:
         self.traced = Traced(made, arguments)
         self.made = made
+        self.arguments = arguments
         self.form = form
         self.course = course
 
@@ -157,13 +159,23 @@ class Jitted:
     def __repr__(self) -> str:
         return f"einrel.jit({self._function!r})"
 
-    def _made(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[list[Node], ExplainOptions]:
-        """What it gives of arguments like these, and the options among them."""
+    def _made(
+        self, arguments: Sequence[Any], named: Mapping[str, Any]
+    ) -> tuple[list[Node], ExplainOptions, list[tuple[str, Node]]]:
+        """What it gives of arguments like these, the options among them, and what arguments are called."""
         taken = {parameter.name for parameter in _parameters(self._function)}
         options = {name: value for name, value in named.items() if name in _EXPLAIN_OPTIONS and name not in taken}
         leaves: list[Any] = []
         own = {name: value for name, value in named.items() if name not in options}
-        return self._trace(self._static.form(arguments, own, leaves), leaves).made, explain_options(**options)
+        form = self._static.form(arguments, own, leaves)
+        call = self._trace(form, leaves)
+        of_places, of_named = form[1]
+        plain = [one.name for one in _parameters(self._function) if one.kind is not one.KEYWORD_ONLY]
+        variables = [*plain, *[plain[-1] if plain else "x"] * len(arguments)]
+        called = [*zip(variables, of_places[1]), *of_named[1]]
+        places_of = [name_of_place(name, place) for name, part in called for place in places(part)]
+        names = list(zip(places_of, call.arguments))
+        return call.made, explain_options(**options), names
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """How it is computed for arguments like these, as text; options as of `Array.explain`."""
@@ -171,7 +183,7 @@ class Jitted:
 
     def plan(self, *arguments: Any, **named: Any) -> str:
         """The plan for arguments like these as JSON, which `jit(plan=...)` takes; options as of `Array.plan`."""
-        return _native.plan(*self._made(arguments, named))
+        return _native.plan(*self._made(arguments, named)[:2])
 
     def html(self, *arguments: Any, **named: Any) -> str:
         """The plan as a page for a browser; options as of `Array.html`."""

@@ -4,23 +4,41 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator, Mapping
 from types import FrameType
-from typing import Final
+from typing import Any, Final
 
 _OURS: Final = os.path.dirname(__file__) + os.sep
 # Libraries that take our arrays for the user, by the folders that they are installed in.
 _OTHERS: Final = tuple(f"-packages{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "jax"))
 
 
-def line_of_user() -> str:
-    """The line of Python that called us, perhaps through another library."""
+def _frame_of_user() -> FrameType | None:
+    """That of the code that called us, perhaps through another library."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
         if not file.startswith(_OURS) and not any(folder in file for folder in _OTHERS):
-            return f"{file}, line {frame.f_lineno}"
+            return frame
         frame = frame.f_back
-    return "an unknown line"
+    return None
+
+
+def line_of_user() -> str:
+    """The line of Python that called us."""
+    frame = _frame_of_user()
+    return "an unknown line" if frame is None else f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+
+
+def frames_of_user() -> Iterator[Mapping[str, Any]]:
+    """The variables of the code that called us, and of what called that, as far as it is the user's."""
+    frame = _frame_of_user()
+    first = frame
+    while frame is not None:
+        yield frame.f_locals
+        frame = frame.f_back
+    if first is not None and first.f_locals is not first.f_globals:
+        yield first.f_globals
 
 
 def line_of_computing() -> str:

@@ -148,6 +148,21 @@ std::map<const Node*, std::string> names_of(const std::map<std::string, NodePtr>
   return names;
 }
 
+/// Those that the language has names for, each once.
+std::map<const Node*, std::string> sayable(const GivenNames& given) {
+  std::map<const Node*, std::string> names;
+  std::set<std::string> taken;
+  for (const auto& [name, node] : given) {
+    try {
+      static_cast<void>(api::Label(name));
+      if (names.count(node.get()) == 0 && taken.insert(name).second) names.emplace(node.get(), name);
+    } catch (const api::UserError&) {
+      continue;  // a word of the language, say
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
 std::string program_text(const std::map<std::string, NodePtr>& outputs, const std::map<std::string, NodePtr>& inputs) {
@@ -190,14 +205,16 @@ Value output_value(const api::Tensor& tensor, const std::vector<NodePtr>& leaves
   return {tensor, is_writable};
 }
 
-Compiled::Compiled(const Walk& walk) {
-  const Names names(walk);
+Compiled::Compiled(const Walk& walk, const GivenNames& given) {
+  const Names names(walk, sayable(given));
   std::vector<api::Variable> outputs;
   for (const std::size_t place : walk.wanted()) {
     outputs_.push_back(names[place].name());
     if (std::count(outputs_.begin(), outputs_.end(), outputs_.back()) == 1) outputs.push_back(names[place]);
   }
-  for (std::size_t leaf = 1; leaf <= walk.leaves().size(); ++leaf) inputs_.push_back("x" + std::to_string(leaf));
+  for (std::size_t place = 0; place < walk.places().size(); ++place) {
+    if (walk.places()[place].is_leaf) inputs_.push_back(names[place].name());
+  }
   program_.emplace([outputs] { return api::Program::build(outputs, {}, {}, api::LabelNames::common); });
 }
 
@@ -208,6 +225,22 @@ std::vector<Value> Compiled::run(const std::vector<NodePtr>& leaves, const api::
   std::vector<Value> values;
   for (const std::string& output : outputs_) values.push_back(output_value(result.outputs.at(output), leaves));
   return values;
+}
+
+GivenNames names_in_program(const std::vector<NodePtr>& nodes) {
+  const Walk walk(nodes);
+  const Names names(walk);
+  GivenNames all;
+  for (std::size_t place = 0; place < walk.places().size(); ++place)
+    all.emplace_back(names[place].name(), walk.places()[place].node->shared_from_this());
+  return all;
+}
+
+std::vector<NodePtr> leaves_of(const std::vector<NodePtr>& nodes) {
+  const Walk walk(nodes);
+  std::vector<NodePtr> leaves;
+  for (Node* const leaf : walk.leaves()) leaves.push_back(leaf->shared_from_this());
+  return leaves;
 }
 
 std::shared_ptr<Compiled> compiled(const Walk& walk) {

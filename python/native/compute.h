@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lasting_program.h"
@@ -16,10 +17,14 @@ namespace einrel::python {
 /// An output, which may be a view of an input.
 Value output_value(const api::Tensor& tensor, const std::vector<NodePtr>& leaves);
 
+/// What Python calls nodes.
+using GivenNames = std::vector<std::pair<std::string, NodePtr>>;
+
 /// What computes a graph of certain definitions for leaves of certain types.
 class Compiled {
  public:
-  explicit Compiled(const Walk& walk);
+  /// Names that the language cannot say, and those that are given twice, are left out.
+  explicit Compiled(const Walk& walk, const GivenNames& given = {});
 
   /// The values of what the walk wanted, of those of its leaves; waits without Python's lock. Throws as
   /// api::Program::run.
@@ -39,6 +44,11 @@ std::string program_text(const std::map<std::string, NodePtr>& outputs, const st
 /// Computes all of these at once; they keep their values, and so does what Python holds of what is computed on the way
 /// (held.h). Throws UserError, RunError.
 void compute(const std::vector<NodePtr>& nodes, const api::RunOptions& options);
+
+/// What the program that computes these calls nodes.
+GivenNames names_in_program(const std::vector<NodePtr>& nodes);
+/// The inputs of the program that computes these.
+std::vector<NodePtr> leaves_of(const std::vector<NodePtr>& nodes);
 
 /// What computes these, kept from before or made now. Throws UserError.
 std::shared_ptr<Compiled> compiled(const Walk& walk);

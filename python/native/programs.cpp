@@ -194,6 +194,12 @@ std::string drawn(LastingProgram& program, const api::ExplainOptions& how) {
   return program.tell([how](const api::Program& of) { return of.html(how); });
 }
 
+/// What computes nodes, which are called so.
+std::shared_ptr<Compiled> named(const std::vector<NodePtr>& nodes, const GivenNames& names) {
+  const Walk walk(nodes);
+  return names.empty() ? compiled(walk) : std::make_shared<Compiled>(walk, names);
+}
+
 void bind_options(nb::module_& module) {
   using Scalars = std::map<std::string, double>;
   using Text = std::optional<std::string>;
@@ -409,14 +415,16 @@ void bind_programs(nb::module_& module) {
       .def("__call__", &Traced::operator(), nb::arg("arguments"), nb::arg("options"), nb::arg("where"))
       .def("explain", [](Traced& traced, const api::ExplainOptions& how) { return explained(traced.lasting(), how); });
   module.def("compute", &compute, nb::arg("nodes"), nb::arg("options") = api::RunOptions{});
-  module.def("explain", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
-    return explained(compiled(Walk(nodes))->lasting(), how);
+  module.def("leaves", &leaves_of);
+  module.def("names_in_program", &names_in_program);
+  module.def("explain", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how, const GivenNames& names) {
+    return explained(named(nodes, names)->lasting(), how);
   });
   module.def("plan", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
     return planned(compiled(Walk(nodes))->lasting(), how);
   });
-  module.def("html", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
-    return drawn(compiled(Walk(nodes))->lasting(), how);
+  module.def("html", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how, const GivenNames& names) {
+    return drawn(named(nodes, names)->lasting(), how);
   });
   module.def("program_text", &program_text, nb::arg("outputs"), nb::arg("inputs"));
   module.def("check", [](const std::vector<NodePtr>& nodes) { compiled(Walk(nodes)); });

@@ -256,4 +256,4 @@ def test_plans_of_a_traced_function() -> None:
     assert traced.html(X, W, sites=2).startswith("<!doctype html>")
     with pytest.raises(TypeError, match="unexpected keyword argument 'site'"):
         traced.explain(X, W, site=2)
-    assert "x1" in er.jit(lambda x, sites: x * sites).explain(X, sites=2.0)
+    assert "most x 48 B, sites 8 B" in er.jit(lambda x, sites: x * sites).explain(X, sites=2.0)

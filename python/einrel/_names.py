@@ -1,0 +1,65 @@
+"""What arrays are called in the user's code, for what is said of them."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from . import _native
+from ._array import Array
+from ._lines import frames_of_user
+from ._native import Node
+
+Place = tuple[int, tuple[int, ...], str]  # address, shape and type of elements
+
+_MOST_PARTS: Final = 200  # of a container
+_NO_OBJECTS: Final = (type, types.ModuleType, types.FunctionType, types.MethodType, Array, np.ndarray)
+
+
+def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
+    """What is in a container or an object, and how it is called there."""
+    if isinstance(value, Mapping):
+        return list(value.items()) if len(value) <= _MOST_PARTS else ()
+    if isinstance(value, (list, tuple)):
+        return enumerate(value) if len(value) <= _MOST_PARTS else ()
+    if isinstance(value, _NO_OBJECTS):
+        return ()
+    return list(getattr(value, "__dict__", {}).items())[:_MOST_PARTS]
+
+
+def named_values(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Values of variables, and of what lies in them: `w`, `params_w1`."""
+    for name, value in list(variables.items()):
+        if name.startswith("_"):
+            continue
+        yield name, value
+        for key, part in _parts(value):
+            own = f"{name}_{key}"
+            if own.isidentifier():
+                yield own, part
+
+
+def _place(elements: np.ndarray[Any, Any]) -> Place:
+    return elements.__array_interface__["data"][0], elements.shape, elements.dtype.str
+
+
+def names_around(nodes: Sequence[Node]) -> list[tuple[str, Node]]:
+    """What the user's code calls arrays that these are made of, the function that is running before those around it."""
+    leaves = {_place(np.asarray(leaf.elements)): leaf for leaf in _native.leaves(nodes) if leaf.is_in_memory}
+    names: list[tuple[str, Node]] = []
+    for variables in frames_of_user():
+        for name, value in named_values(variables):
+            if isinstance(value, Array):
+                names.append((name, value._node))
+            elif isinstance(value, np.ndarray) and _place(value) in leaves:
+                names.append((name, leaves[_place(value)]))
+    return names
+
+
+def name_of_place(variable: str, place: str) -> str:
+    """`params_layers_0`, of the place "['layers'][0]" in params."""
+    return re.sub(r"\W+", "_", variable + place).strip("_")
