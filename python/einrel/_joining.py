@@ -63,15 +63,26 @@ def _is_small(part: Operand) -> bool:
     return type(part) is np.ndarray and part.nbytes <= _SMALL
 
 
-def _is_at_hand(part: Operand) -> bool:
-    return _is_small(part) or (isinstance(part, Array) and part._node.is_in_memory)
+def _elements_at_hand(parts: Sequence[Any]) -> list[NDArray] | None:
+    """Those of each, if all have them in memory."""
+    elements: list[NDArray] = []
+    for part in parts:
+        if isinstance(part, Array) and part._node.is_in_memory:
+            elements.append(part._elements())
+        elif _is_small(part):
+            elements.append(part)
+        else:
+            return None
+    return elements
 
 
 def _at_once(parts: Sequence[Any], dtype: DType, whole: Array, join: Callable[[list[NDArray]], NDArray]) -> Array:
     """Many arrays that have their elements, copied to where they stand together; or the array that will be so."""
-    if len(parts) <= _AT_ONCE or whole.nbytes > _MOST_AT_ONCE or not all(map(_is_at_hand, parts)):
+    if len(parts) <= _AT_ONCE or whole.nbytes > _MOST_AT_ONCE:
         return whole
-    elements = [part if isinstance(part, np.ndarray) else part._elements() for part in parts]
+    elements = _elements_at_hand(parts)
+    if elements is None:
+        return whole
     leaf = node_of(join([np.asarray(one, dtype=dtype) for one in elements]))
     return Array(made_at_once(leaf, identity(leaf.type), [whole._node], "put together"))
 
@@ -175,6 +186,8 @@ def stack(
     nodes: list[Node] = []
 
     def join(some: list[NDArray]) -> NDArray:
+        if position == 0 and some[0].ndim > 0:  # the same, without a view of each
+            return np.concatenate(some).reshape(len(some), *some[0].shape)
         return np.stack(some, position)
 
     parts = _with_neighbours(given, dtype, join)
