@@ -24,22 +24,37 @@ std::int64_t size_of(const Type& type) {
 
 std::int64_t bytes_of(const Type& type) { return size_of(type) * static_cast<std::int64_t>(api::size_of(type.dtype)); }
 
-/// Whether it takes some elements of an operand as they are: then the others are not computed for it.
-bool takes_a_part(const Definition& definition, const Type& operand) {
+/// Whether each element is made of some elements, without a sum or the like.
+bool is_of_elements(const Definition& definition) {
   const auto* const statement = std::get_if<Statement>(&definition.meaning());
-  return statement != nullptr && statement->extents.size() == statement->rank &&
-         size_of(*definition.type()) < size_of(operand);
+  if (statement != nullptr) return statement->extents.size() == statement->rank;
+  return std::holds_alternative<View>(definition.meaning());
 }
 
-/// By place: whether all of its elements are needed.
+/// By place: whether it is made of what is there by such definitions alone. Of these a part can be made by itself.
+std::vector<bool> made_in_parts(const Walk& walk) {
+  std::vector<bool> in_parts;
+  for (const Walk::Place& place : walk.places()) {
+    const bool of_such = std::all_of(place.operands.begin(), place.operands.end(),
+                                     [&](std::size_t operand) { return in_parts[operand]; });
+    in_parts.push_back(place.is_leaf || (of_such && is_of_elements(*place.node->definition())));
+  }
+  return in_parts;
+}
+
+/// By place: whether all of its elements are computed.
 std::vector<bool> computed_as_a_whole(const Walk& walk) {
+  const std::vector<bool> in_parts = made_in_parts(walk);
   std::vector<bool> whole(walk.places().size(), false);
   for (const std::size_t place : walk.wanted()) whole[place] = true;
   for (std::size_t place = whole.size(); place-- > 0;) {
     const Walk::Place& consumer = walk.places()[place];
-    if (!whole[place] || consumer.is_leaf) continue;
+    if (consumer.is_leaf) continue;
+    const Definition& definition = *consumer.node->definition();
     for (const std::size_t operand : consumer.operands) {
-      if (!takes_a_part(*consumer.node->definition(), *walk.places()[operand].node->type())) whole[operand] = true;
+      const bool is_smaller = size_of(*definition.type()) < size_of(*walk.places()[operand].node->type());
+      const bool takes_a_part = !whole[place] || (is_smaller && is_of_elements(definition));
+      if (!takes_a_part || !in_parts[operand]) whole[operand] = true;
     }
   }
   return whole;

@@ -80,6 +80,21 @@ def test_what_is_not_made_on_the_way_is_not_kept(made: Callable[[er.Array], tupl
     assert not is_computed(held)
 
 
+# Products and sums are made as a whole, also where a part of what is made of them is wanted.
+MADE: dict[str, Callable[[er.Array], tuple[er.Array, er.Array]]] = {
+    "an element of a product": lambda x: ((y := x @ x.T), y[2, 3]),
+    "a row of what is made of a product": lambda x: ((y := er.tanh(x @ x.T)), y[2]),
+    "a view of a product": lambda x: ((y := (x @ x.T).T), er.sum(y)),
+}
+
+
+@pytest.mark.parametrize("made", MADE.values(), ids=MADE)
+def test_what_is_made_as_a_whole_is_kept(made: Callable[[er.Array], tuple[er.Array, er.Array]]) -> None:
+    held, wanted = made(er.asarray(np.ones(SHAPE)))
+    wanted.compute()
+    assert is_computed(held)
+
+
 @pytest.mark.parametrize("options", [{"memory": "64MiB"}, {"memory": "64MiB", "sites": 2}])
 def test_a_limit_of_memory_wins(options: dict[str, Any]) -> None:
     y = er.exp(er.asarray(np.ones(SHAPE)))
