@@ -40,15 +40,26 @@ std::string links_text(const Machine& machine) {
   return levels.empty() ? "" : fmt::format("    links: {}\n", fmt::join(levels, "; "));
 }
 
+/// "5e+10 flop/s on f32, 3.12e+14 on bf16"
+std::string rates_text(const Machine& machine) {
+  std::string text = fmt::format("{:.3g} flop/s on f32", machine.cores * machine.processor.flops_per_core);
+  for (const auto& [dtype, rate] : machine.flops_of)
+    text += fmt::format(", {:.3g} on {}", machine.cores * rate, name_of(dtype));
+  return text;
+}
+
+std::string price_text(const Machine& machine) {
+  return machine.dollars_per_hour > 0 ? fmt::format("; ${:.3g} an hour", machine.dollars_per_hour) : "";
+}
+
 void list_machines() {
   for (const MachineSets& sets : all_machines()) {
     const Machine machine = figures_for(sets, std::nullopt);
-    const double flops = machine.cores * machine.processor.flops_per_core;
-    print(fmt::format(
-        "{:<14} {}; a site: {:.3g} flop/s on f32, {} of memory at {}/s; network {}/s after {}\n{}    {}\n",
-        machine.name, counted(static_cast<std::size_t>(machine.sites), "site"), flops, bytes_text(machine.memory),
-        bytes_text(machine.memory_bandwidth), bytes_text(machine.network_bandwidth),
-        seconds_text(machine.network_latency), links_text(machine), machine.about));
+    print(fmt::format("{:<14} {}; a site: {}, {} of memory at {}/s; network {}/s after {}{}\n{}    {}\n", machine.name,
+                      counted(static_cast<std::size_t>(machine.sites), "site"), rates_text(machine),
+                      bytes_text(machine.memory), bytes_text(machine.memory_bandwidth),
+                      bytes_text(machine.network_bandwidth), seconds_text(machine.network_latency), price_text(machine),
+                      links_text(machine), machine.about));
   }
 }
 

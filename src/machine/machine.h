@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "machine/processor.h"
+#include "tensor/dtype.h"
 
 namespace einrel {
 
@@ -41,6 +42,8 @@ struct Machine {
   /// Times as long as its model says of nominal_processor takes a kernel of this name on its threads, as all sites
   /// compute; none where nobody measured.
   std::map<std::string, double> kernel_times = {};
+  std::map<DType, double> flops_of = {};  ///< as Processor::flops_per_core, on other types than f32
+  double dollars_per_hour = 0;            ///< of one site; 0: nobody says
   bool operator==(const Machine&) const = default;
 };
 

@@ -28,12 +28,13 @@ using Names = std::vector<std::string>;
 
 constexpr std::size_t most_links = 8;  // one inside the other
 
-/// Of one set of figures. All but the last seven must be there: the cache, what sites of a node share, links, kernels.
+/// Of one set of figures. All but the last nine must be there: the cache, what sites of a node share, links, kernels,
+/// other types than f32, the price.
 const Names& names_of_figures() {
   static const Names names{
       "about",         "cores",  "flops_per_core", "memory_bandwidth", "network_bandwidth", "network_latency",
       "task_seconds",  "memory", "cache",          "sites_per_node",   "flops_alone",       "memory_alone",
-      "network_alone", "links",  "kernel_times"};
+      "network_alone", "links",  "kernel_times",   "flops_of",         "dollars_per_hour"};
   return names;
 }
 
@@ -96,6 +97,22 @@ class Fields {
                              value.get<std::uint64_t>() <= static_cast<std::uint64_t>(most);
     if (!is_in_range) wrong(name, fmt::format("a whole number from 1 to {}, {}", most, unit));
     return value.get<std::int64_t>();
+  }
+
+  std::map<DType, double> rates_by_dtype(const char* name) const {
+    const json& value = at(name);
+    if (!value.is_object()) wrong(name, "an object: types, and scalar operations a second of a core on each");
+    std::map<DType, double> rates;
+    for (const auto& [type, rate] : value.items()) {
+      const std::optional<DType> dtype = dtype_named(type);
+      if (!dtype || dtype == DType::f32)
+        fail(fmt::format("'{}' of field '{}' should be f64, bf16, f16, i32, i64 or bool", printable(type), name));
+      if (!rate.is_number() || !(rate.get<double>() > 0))
+        fail(
+            fmt::format("'{}' of field '{}' is {}; it should be a number above 0", type, name, printable(rate.dump())));
+      rates[*dtype] = rate.get<double>();
+    }
+    return rates;
   }
 
   std::map<std::string, double> times_by_name(const char* name) const {
@@ -237,6 +254,8 @@ void read_figures(const Fields& fields, const std::string& source, Machine& mach
   if (fields.has("cache"))
     machine.processor.second_cache = fields.whole("cache", INT64_MAX, "bytes of a core's second-level cache");
   if (fields.has("links")) machine.links = read_links(fields, source, machine.sites);
+  if (fields.has("flops_of")) machine.flops_of = fields.rates_by_dtype("flops_of");
+  if (fields.has("dollars_per_hour")) machine.dollars_per_hour = fields.positive("dollars_per_hour", "of one site");
   if (fields.has("kernel_times")) machine.kernel_times = fields.times_by_name("kernel_times");
   if (fields.has("sites_per_node")) {
     const std::int64_t most = machine.ranks > 0 ? machine.ranks : most_sites;
@@ -284,6 +303,8 @@ nlohmann::ordered_json figures_json(const Machine& machine) {
                                  {"flops_alone", machine.flops_alone},
                                  {"memory_alone", machine.memory_alone},
                                  {"network_alone", machine.network_alone}};
+  for (const auto& [dtype, rate] : machine.flops_of) figures["flops_of"][std::string(name_of(dtype))] = rate;
+  if (machine.dollars_per_hour > 0) figures["dollars_per_hour"] = machine.dollars_per_hour;
   if (!machine.kernel_times.empty()) figures["kernel_times"] = machine.kernel_times;
   for (const Link& link : machine.links)
     figures["links"].push_back(

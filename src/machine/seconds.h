@@ -73,16 +73,24 @@ inline double memory_seconds(double bytes, std::int64_t busy, const Machine& mac
 
 /// What the site does that has most to do.
 struct SiteWork {
-  double flops = 0;        ///< scalar operations
-  bool is_double = false;  ///< on f64, which are half as fast
-  double bytes = 0;        ///< read and written
-  double calls = 0;        ///< of kernels
-  std::int64_t busy = 1;   ///< sites that have work at the time
+  double flops = 0;       ///< scalar operations
+  DType on = DType::f32;  ///< what they multiply and add
+  double bytes = 0;       ///< read and written
+  double calls = 0;       ///< of kernels
+  std::int64_t busy = 1;  ///< sites that have work at the time
 };
 
+/// Scalar operations a second of one core on numbers of this type, as the machine says. Where it says nothing, f64 is
+/// half as fast as f32, and everything else as fast: narrow numbers are computed in f32.
+inline double flops_per_core(DType dtype, const Machine& machine) {
+  const auto known = machine.flops_of.find(dtype);
+  if (known != machine.flops_of.end()) return known->second;
+  return machine.processor.flops_per_core * (dtype == DType::f64 ? 0.5 : 1);
+}
+
 inline double computing_seconds(const SiteWork& work, const Machine& machine) {
-  const double rate = machine.cores * machine.processor.flops_per_core *
-                      speed_up(machine.flops_alone, work.busy, machine) * (work.is_double ? 0.5 : 1);
+  const double rate =
+      machine.cores * flops_per_core(work.on, machine) * speed_up(machine.flops_alone, work.busy, machine);
   return std::max(work.flops / rate, memory_seconds(work.bytes, work.busy, machine)) +
          work.calls / machine.cores * machine.task_seconds;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,12 +13,6 @@
 
 namespace einrel {
 namespace {
-
-double moving_seconds(const PlanReport& report) {
-  double seconds = 0;
-  for (const VertexCost& cost : report.costs.vertices) seconds += cost.moving;
-  return seconds;
-}
 
 /// Seconds of the first plan of the same machine and planner, which others are compared with.
 std::optional<double> first_seconds(const std::vector<SweptPlan>& plans, const SweptPlan& of) {
@@ -39,10 +34,12 @@ std::string csv_field(const std::string& text) {
 }  // namespace
 
 std::string sweep_text(const Compiled& compiled, const std::vector<SweptPlan>& plans) {
+  const bool has_price =
+      std::any_of(plans.begin(), plans.end(), [](const SweptPlan& plan) { return plan.dollars().has_value(); });
   std::string text = fmt::format("{}: plans by number of sites\n\n", printable(compiled.name));
-  text += fmt::format("{:<18} {:>6} {:<16} {:>10} {:>10} {:>10} {:>10} {:>12} {:>11} {:>15}\n", "machine", "sites",
+  text += fmt::format("{:<18} {:>6} {:<16} {:>10} {:>10} {:>10} {:>10} {:>12} {:>11} {:>15}{}\n", "machine", "sites",
                       "planner", "seconds", "as fast", "of moving", "moved", "at most/site", "peak memory",
-                      "sites computing");
+                      "sites computing", has_price ? fmt::format(" {:>14}", "$, 1,000 runs") : "");
   for (const SweptPlan& plan : plans) {
     text += fmt::format("{:<18} {:>6} {:<16} ", printable(plan.machine), plan.sites, plan.planner());
     if (const auto* const refusal = std::get_if<PlanRefusal>(&plan.plan)) {
@@ -51,10 +48,11 @@ std::string sweep_text(const Compiled& compiled, const std::vector<SweptPlan>& p
     }
     const auto& report = std::get<PlanReport>(plan.plan);
     const PlanCosts& costs = report.costs;
-    text += fmt::format("{:>10} {:>8.3g} x {:>10} {:>10} {:>12} {:>11} {:>15}\n", seconds_text(costs.seconds),
-                        *first_seconds(plans, plan) / costs.seconds, seconds_text(moving_seconds(report)),
+    text += fmt::format("{:>10} {:>8.3g} x {:>10} {:>10} {:>12} {:>11} {:>15}{}\n", seconds_text(costs.seconds),
+                        *first_seconds(plans, plan) / costs.seconds, seconds_text(costs.moving_seconds()),
                         bytes_text(costs.bytes), bytes_text(costs.most_received()), bytes_text(report.peak.bytes),
-                        sites_computing_text(compiled.graph, report.plan));
+                        sites_computing_text(compiled.graph, report.plan),
+                        plan.dollars() ? fmt::format(" {:>14.3g}", 1000 * *plan.dollars()) : "");
   }
   for (const EnoughSites& each : enough_sites(plans)) {
     text += fmt::format("\nnote: on {}, {} {} within 5 % as fast as the best of up to {}, planned by {}\n",
@@ -67,17 +65,18 @@ std::string sweep_text(const Compiled& compiled, const std::vector<SweptPlan>& p
 std::string sweep_csv(const Compiled& compiled, const std::vector<SweptPlan>& plans) {
   std::string text =
       "machine,sites,planner,seconds,moving_seconds,bytes,most_received,peak_memory,fewest_computing,most_computing,"
-      "plan_seconds,refused\n";
+      "plan_seconds,dollars,refused\n";
   for (const SweptPlan& plan : plans) {
     text += fmt::format("{},{},{},", csv_field(plan.machine), plan.sites, plan.planner());
     if (const auto* const refusal = std::get_if<PlanRefusal>(&plan.plan)) {
-      text += fmt::format(",,,,,,,,{}\n", csv_field(refusal->reason));
+      text += fmt::format(",,,,,,,,,{}\n", csv_field(refusal->reason));
       continue;
     }
     const auto& report = std::get<PlanReport>(plan.plan);
     const auto [fewest, most] = sites_computing(compiled.graph, report.plan);
-    text += fmt::format("{},{},{},{},{},{},{},{},\n", report.costs.seconds, moving_seconds(report), report.costs.bytes,
-                        report.costs.most_received(), report.peak.bytes, fewest, most, report.seconds);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},\n", report.costs.seconds, report.costs.moving_seconds(),
+                        report.costs.bytes, report.costs.most_received(), report.peak.bytes, fewest, most,
+                        report.seconds, plan.dollars() ? fmt::format("{}", *plan.dollars()) : "");
   }
   return text;
 }
@@ -93,12 +92,13 @@ std::string sweep_json(const Compiled& compiled, const std::vector<SweptPlan>& p
       const auto& report = std::get<PlanReport>(plan.plan);
       const auto [fewest, most] = sites_computing(compiled.graph, report.plan);
       row["seconds"] = report.costs.seconds;
-      row["moving_seconds"] = moving_seconds(report);
+      row["moving_seconds"] = report.costs.moving_seconds();
       row["bytes"] = report.costs.bytes;
       row["most_received"] = report.costs.most_received();
       row["peak_memory"] = report.peak.bytes;
       row["sites_computing"] = {fewest, most};
       row["plan_seconds"] = report.seconds;
+      if (plan.dollars()) row["dollars"] = *plan.dollars();
     }
     rows.push_back(std::move(row));
   }

@@ -16,6 +16,13 @@ const std::string& SweptPlan::planner() const {
   return report != nullptr ? report->plan.planner : std::get<PlanRefusal>(plan).planner;
 }
 
+std::optional<double> SweptPlan::dollars() const {
+  const auto* const report = std::get_if<PlanReport>(&plan);
+  if (report == nullptr || dollars_per_hour == 0) return std::nullopt;
+  constexpr double seconds_per_hour = 3600;
+  return report->costs.seconds / seconds_per_hour * dollars_per_hour;
+}
+
 std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wanted) {
   std::vector<SweptPlan> plans;
   for (const std::optional<std::string>& machine : wanted.machines) {
@@ -25,8 +32,11 @@ std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wante
       one.sites = sites;
       const PlanRequest request = plan_request(one);
       auto [reports, refused] = plans_side_by_side(compiled, std::nullopt, wanted.planners, request);
-      for (PlanReport& report : reports) plans.push_back({request.machine.name, request.sites, std::move(report)});
-      for (PlanRefusal& refusal : refused) plans.push_back({request.machine.name, request.sites, std::move(refusal)});
+      const double price = request.machine.dollars_per_hour * static_cast<double>(request.sites);
+      for (PlanReport& report : reports)
+        plans.push_back({request.machine.name, request.sites, price, std::move(report)});
+      for (PlanRefusal& refusal : refused)
+        plans.push_back({request.machine.name, request.sites, price, std::move(refusal)});
     }
   }
   return plans;

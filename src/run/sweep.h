@@ -23,8 +23,11 @@ struct SweepRequest {
 struct SweptPlan {
   std::string machine;
   std::int64_t sites = 1;
+  double dollars_per_hour = 0;  ///< of all these sites; 0 where the machine has no price
   std::variant<PlanReport, PlanRefusal> plan;
   const std::string& planner() const;
+  /// Of one run on these sites, or of one step; nullopt where there is no price or no plan.
+  std::optional<double> dollars() const;
 };
 
 /// Machines in order, for each the numbers of sites, and for each of these the planners. Throws UserError as

@@ -74,6 +74,33 @@ class Sweep(PlanTest):
             self.assertEqual(float(fields["seconds"]), row["seconds"])
             self.assertEqual(int(fields["bytes"]), row["bytes"])
 
+    def test_says_what_runs_cost_where_sites_have_a_price(self):
+        arguments = ("--sites", "2,4", "--machine", "laptop", "--machine", "p3-cluster")
+        rows = json.loads(self.explain(*arguments, "--json"))["sweep"]
+        dollars_per_hour = json.loads((ROOT / "machines" / "p3-cluster.json").read_text())["dollars_per_hour"]
+        for row, line in zip(rows, self.explain(*arguments, "--csv").splitlines()[1:], strict=True):
+            shown = line.split(",")[-2]
+            if row["machine"] == "laptop":
+                self.assertNotIn("dollars", row)
+                self.assertEqual(shown, "")
+            else:
+                self.assertAlmostEqual(row["dollars"], row["seconds"] * row["sites"] * dollars_per_hour / 3600, delta=1e-9 * row["dollars"])
+                self.assertEqual(float(shown), row["dollars"])
+        self.assertIn("$, 1,000 runs", self.explain(*arguments))
+        self.assertNotIn("$", self.explain("--sites", "2,4"))
+
+    def test_computes_narrow_numbers_as_fast_as_the_machine_says(self):
+        """A product beyond the memory's speed, of tensors of each type; the last reads f32, too."""
+        machine = json.loads((ROOT / "machines" / "h100-server.json").read_text())
+        rates = {"f32": machine["flops_per_core"], **machine["flops_of"]}
+        seconds = {}
+        for a, b in (("f32", "f32"), ("bf16", "bf16"), ("f64", "f64"), ("bf16", "f32")):
+            self.program = self.text_file("product.ein", f"dims i=20000 j=20000 k=20000\ninput A[i,k]:{a} B[k,j]:{b}\n"
+                                                         "C[i,j] = sum[k] A[i,k] * B[k,j]\n")
+            seconds[a, b] = self.plan("--machine", "h100-server", "--sites", "1")["plans"][0]["cost"]["seconds"]
+        for (a, b), found in seconds.items():
+            self.assertAlmostEqual(found * rates["f32" if b == "f32" else a] / (2 * 20000**3), 1, delta=1e-3, msg=(a, b))
+
     def test_says_where_fewer_sites_are_as_fast(self):
         shown = self.explain("--sites", "1,2,64")
         self.assertIn("note: on laptop, 1 site is within 5 % as fast as the best of up to 64", shown)

@@ -117,6 +117,22 @@ TEST(Machines, MaySayWhatSitesOfANodeShare) {
   }
 }
 
+TEST(Machines, MaySayHowFastOtherTypesAreAndWhatASiteCosts) {
+  const auto said = [](const std::string& fields) { return with("\"sites\": 3", "\"sites\": 3, " + fields); };
+  const MachineSets sets =
+      parse_machine(said(R"("flops_of": {"bf16": 9e12, "f64": 3e8}, "dollars_per_hour": 4.1)"), "m.json");
+  const Machine& machine = sets.sets.front();
+  EXPECT_EQ(machine.flops_of, (std::map<DType, double>{{DType::bf16, 9e12}, {DType::f64, 3e8}}));
+  EXPECT_EQ(machine.dollars_per_hour, 4.1);
+  EXPECT_EQ(parse_machine(to_json(sets), "m.json"), sets);
+  EXPECT_EQ(complaint(said(R"("flops_of": {"f32": 1e9})")),
+            "m.json is not a machine: 'f32' of field 'flops_of' should be f64, bf16, f16, i32, i64 or bool");
+  EXPECT_EQ(complaint(said(R"("flops_of": {"bf16": "fast"})")),
+            "m.json is not a machine: 'bf16' of field 'flops_of' is \"fast\"; it should be a number above 0");
+  for (const std::string wrong : {"\"flops_of\": [1]", "\"dollars_per_hour\": 0", "\"flops_of\": {\"bf16\": 0}"})
+    EXPECT_NE(complaint(said(wrong)).find("; it should be "), std::string::npos) << wrong;
+}
+
 TEST(Machines, MaySayHowLongKernelsTake) {
   const auto timed = [](const std::string& times) {
     return with("\"sites\": 3", "\"sites\": 3, \"kernel_times\": " + times);

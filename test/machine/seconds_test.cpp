@@ -24,7 +24,7 @@ Machine round_machine() {
 TEST(ModelOfSeconds, CountsOperationsOrMemoryAndTheStartOfCalls) {
   const Machine machine = round_machine();
   EXPECT_DOUBLE_EQ(computing_seconds({.flops = 600, .bytes = 10, .busy = 2}, machine), 3);
-  EXPECT_DOUBLE_EQ(computing_seconds({.flops = 600, .is_double = true, .bytes = 10, .busy = 2}, machine), 6);
+  EXPECT_DOUBLE_EQ(computing_seconds({.flops = 600, .on = DType::f64, .bytes = 10, .busy = 2}, machine), 6);
   EXPECT_DOUBLE_EQ(computing_seconds({.flops = 600, .bytes = 100, .busy = 2}, machine), 10);
   EXPECT_DOUBLE_EQ(computing_seconds({.flops = 600, .bytes = 10, .calls = 4, .busy = 2}, machine), 3 + 2 * 7);
 }
@@ -35,6 +35,16 @@ TEST(ModelOfSeconds, KnowsThatASiteIsFasterWhileOthersOfItsNodeWait) {
   EXPECT_DOUBLE_EQ(memory_seconds(100, 1, machine), 5);
   EXPECT_DOUBLE_EQ(memory_seconds(100, 2, machine), 10);
   EXPECT_DOUBLE_EQ(memory_seconds(100, 64, machine), 10);  // on 32 nodes
+}
+
+TEST(ModelOfSeconds, KnowsHowFastOtherTypesAre) {
+  Machine machine = round_machine();
+  EXPECT_DOUBLE_EQ(flops_per_core(DType::f64, machine), 50);
+  EXPECT_DOUBLE_EQ(flops_per_core(DType::bf16, machine), 100);
+  machine.flops_of = {{DType::bf16, 1600}, {DType::f64, 100}};
+  EXPECT_DOUBLE_EQ(computing_seconds({.flops = 6400, .on = DType::bf16, .bytes = 10, .busy = 2}, machine), 2);
+  EXPECT_DOUBLE_EQ(computing_seconds({.flops = 600, .on = DType::f64, .bytes = 10, .busy = 2}, machine), 3);
+  EXPECT_DOUBLE_EQ(computing_seconds({.flops = 600, .on = DType::f16, .bytes = 10, .busy = 2}, machine), 3);
 }
 
 TEST(ModelOfSeconds, CountsMessagesBesideTheirBytes) {

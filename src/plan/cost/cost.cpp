@@ -108,6 +108,11 @@ std::int64_t VertexCost::bytes() const {
 
 std::int64_t PlanCosts::most_received() const { return *std::max_element(received.begin(), received.end()); }
 
+double PlanCosts::moving_seconds() const {
+  return std::accumulate(vertices.begin(), vertices.end(), 0.0,
+                         [](double sum, const VertexCost& cost) { return sum + cost.moving; });
+}
+
 double PlanCosts::of(CostKind kind) const {
   switch (kind) {
     case CostKind::bound: return bound;

@@ -80,6 +80,7 @@ struct PlanCosts {
   std::vector<VertexCost> vertices;
   double of(CostKind kind) const;
   std::int64_t most_received() const;
+  double moving_seconds() const;  ///< of all vertices
 };
 
 /// O(vertices * operands * sites). `bytes` are those of the plan's lowering (lower.h): a tensor that several vertices

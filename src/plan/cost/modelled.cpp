@@ -51,6 +51,24 @@ double reduced_bytes(const Vertex& vertex, const VertexPlan& plan) {
   return static_cast<double>(partial_sites(vertex, plan) - 1) * elements_in(vertex.bound) * each;
 }
 
+namespace {
+/// What a vertex multiplies and adds: f64 where anything is, and narrow numbers where it reads nothing else, as units
+/// for products of these do.
+DType computed_on(const EinGraph& graph, const Vertex& vertex) {
+  const EinSum* const einsum = einsum_of(vertex);
+  if (einsum == nullptr) return vertex.dtype;
+  DType found = einsum->body.type();
+  bool is_first = true;
+  for (const std::size_t operand : operands_read(vertex)) {
+    const DType read = graph[vertex.inputs[operand]].dtype;
+    if (found == DType::f64 || read == DType::f64) return DType::f64;
+    if (is_first || is_narrow(found)) found = read;
+    is_first = false;
+  }
+  return found;
+}
+}  // namespace
+
 /// Work and memory traffic of the site that has most of them, and the start of its kernel calls.
 double vertex_seconds(const EinGraph& graph, const Vertex& vertex, const VertexPlan& plan, const Machine& machine) {
   if (is_input(vertex)) return 0;
@@ -82,7 +100,7 @@ double vertex_seconds(const EinGraph& graph, const Vertex& vertex, const VertexP
     touched += passes * static_cast<double>(each) * bindings;
   }
   return computing_seconds(
-      {flops(vertex) * share, vertex.dtype == DType::f64, touched, calls, sites_used(plan) * copies_of(plan)}, machine);
+      {flops(vertex) * share, computed_on(graph, vertex), touched, calls, sites_used(plan) * copies_of(plan)}, machine);
 }
 
 /// Whether a site has several parts in one layout that are not made of whole parts of another: what lies in the other
