@@ -88,13 +88,9 @@ std::string moved_lines(const Explanation& explained, const std::vector<VertexCo
 std::string time_lines(const Explanation& explained, const Folding& folding) {
   const PlanCosts& costs = explained.plan().costs;
   std::vector<double> seconds;
-  double moving = 0;
-  for (const VertexCost& cost : costs.vertices) {
-    seconds.push_back(cost.seconds);
-    moving += cost.moving;
-  }
+  for (const VertexCost& cost : costs.vertices) seconds.push_back(cost.seconds);
   std::string text = fmt::format("{} predicted", seconds_text(costs.seconds));
-  if (!explained.is_on_one_site()) text += fmt::format(", of these {} moving", seconds_text(moving));
+  if (!explained.is_on_one_site()) text += fmt::format(", of these {} moving", seconds_text(costs.moving_seconds()));
   std::vector<std::string> texts;
   for (const auto& [name, share] : slowest(explained.graph(), folding, seconds))
     texts.push_back(fmt::format("{} {:.1f} %", name, share));
@@ -102,6 +98,18 @@ std::string time_lines(const Explanation& explained, const Folding& folding) {
       explained.seconds ? line("  by its tasks", seconds_text(*explained.seconds) + ", with what runs together") : "";
   return line("time", text) + by_tasks +
          (texts.empty() ? "" : line("  most of it", fmt::format("{}", fmt::join(texts, ", "))));
+}
+
+/// "proven: no plan of those that best chooses from takes less", or how much less one may take.
+std::string proof_line(const PlanReport& report) {
+  if (!report.plan.at_least) return "";
+  constexpr double rounding = 1e-6;
+  const double least = *report.plan.at_least;
+  if (report.costs.seconds <= (1 + rounding) * least)
+    return line("  optimal", "proven: no plan of parts one to a site takes less");
+  return line("  optimal",
+              fmt::format("within {:.2g} % of the least possible: every plan of parts one to a site takes {} at least",
+                          100 * (report.costs.seconds / least - 1), seconds_text(least)));
 }
 
 std::string links_line(const Explanation& explained) {
@@ -159,7 +167,7 @@ std::string summary_text(const Explanation& explained, const std::vector<VertexC
   text += line("plan", fmt::format("by {} for {} on machine {}{}{}", planner,
                                    counted(static_cast<std::size_t>(request.sites), "site"),
                                    printable(request.machine.name), measured.empty() ? "" : ", " + measured, least));
-  text += time_lines(explained, folding);
+  text += time_lines(explained, folding) + proof_line(explained.plan());
   text += line("peak memory", peak_text(explained.graph(), explained.plan(), request, source));
   return text + moved_lines(explained, costs, folding) + links_line(explained);
 }

@@ -235,6 +235,7 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
   if (plan.scatter) json["scatter"] = names[*plan.scatter];
   for (const SiteCopies& copies : plan.copies)
     json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});
+  if (report.plan.at_least) json["at_least_seconds"] = *report.plan.at_least;
   if (!request.machine.links.empty()) json["links"] = link_cuts_json(link_cuts(vertex, plan, request));
   if (is_input(vertex)) return json;
   json["peak_memory"] = {{"predicted", report.peak.by_vertex[v]}, {"measured", nullptr}};

@@ -11,7 +11,6 @@
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/lower_bound.h"
-#include "plan/planners/default_planner.h"
 #include "plan/search/tilings.h"
 
 namespace einrel {
@@ -68,7 +67,7 @@ PlanComparison plans_side_by_side(const Compiled& compiled, std::optional<Plan> 
   std::vector<std::variant<PlanReport, PlanRefusal>> planned(planners.size());
   std::vector<std::size_t> searches;
   for (std::size_t p = 0; p < planners.size(); ++p) {
-    if (planners[p] == default_planner) {
+    if (starts_from_others(planners[p])) {
       searches.push_back(p);
       continue;
     }

@@ -80,6 +80,19 @@ MoveCost ExactCosts::move(const Vertex& tensor, const Layout& have, const Route&
   return cost;
 }
 
+double ExactCosts::move_at_least(const Vertex& tensor, const Layout& have, const Layout& need, CostKind kind) {
+  const auto size = static_cast<double>(size_of(tensor.dtype));
+  const ReceivedSums received = transfers_.sums(have, need, tensor.bound);
+  if (kind != CostKind::seconds) return kind == CostKind::bytes ? size * static_cast<double>(received.all) : 0;
+  double longest = receiving_seconds(size * static_cast<double>(received.most), 1, 1, machine_);
+  for (const Link& link : machine_.links) {
+    const auto& elements = transfers_.crossing(link, have, need, tensor.bound);
+    const auto most = static_cast<double>(*std::max_element(elements.begin(), elements.end()));
+    longest = std::max(longest, crossing_seconds(most * size, link));
+  }
+  return longest;
+}
+
 /// What crosses the links of the machine on the way from where a tensor lies to where it is needed: links carry bytes
 /// at a time, and sites receive meanwhile.
 double ExactCosts::crossing(const Layout& have, const Layout& need, const Vertex& tensor, Tally* tally) {

@@ -19,6 +19,9 @@ struct Planner {
   std::size_t tried_up_to = std::numeric_limits<std::size_t>::max();
 };
 
+/// Whether a planner of this name starts from the plans of others, PlanRequest::beside among them.
+bool starts_from_others(std::string_view name);
+
 /// Every planner, the default one first. To add one: a function in a file of its own, and a row in planner.cpp.
 const std::vector<Planner>& all_planners();
 

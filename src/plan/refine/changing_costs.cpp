@@ -142,6 +142,39 @@ void ChangingCosts::lay_out(std::size_t input, Change& change) {
   if (is_state) set_moves(change, *next_[input], least.second);
 }
 
+std::vector<std::size_t> ChangingCosts::readers(std::size_t tensor) const {
+  std::vector<std::size_t> found;
+  for (const Reader& reader : readers_[tensor]) found.push_back(reader.vertex);
+  return found;
+}
+
+std::vector<std::size_t> ChangingCosts::moved_with_input(std::size_t tensor) const {
+  if (!next_[tensor]) return {tensor};
+  return {tensor, *next_[tensor]};
+}
+
+double ChangingCosts::moving(std::size_t tensor) {
+  if (!is_input(graph_.vertices[tensor])) return cost_of_moves(tensor);
+  Change change{.total = 0, .plans = {}, .alone = 0, .moves = {}};
+  const VertexPlan before = now_.plan.vertices[tensor];
+  lay_out(tensor, change);
+  now_.plan.vertices[tensor] = before;
+  return change.total;
+}
+
+std::vector<std::size_t> ChangingCosts::moving_depends_on(std::size_t tensor) const {
+  if (!fed_back_[tensor].empty()) return {};
+  std::vector<std::size_t> found;
+  const auto add = [&](std::size_t of) {
+    if (!is_input(graph_.vertices[of])) add_once(found, of);
+    for (const Reader& reader : readers_[of]) add_once(found, reader.vertex);
+  };
+  add(tensor);
+  if (is_fed_back(tensor)) add(*next_[tensor]);
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
 bool ChangingCosts::is_fed_back(std::size_t input) const { return next_[input] && !fed_back_[*next_[input]].empty(); }
 
 std::int64_t ChangingCosts::effort(std::size_t v) const {

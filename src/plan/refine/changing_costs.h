@@ -52,6 +52,19 @@ class ChangingCosts {
                              double enough = std::numeric_limits<double>::infinity());
   void take(const Change& change);
 
+  /// The vertices that compute something of a tensor.
+  std::vector<std::size_t> readers(std::size_t tensor) const;
+  /// A tensor, and after a state its next value.
+  std::vector<std::size_t> moved_with_input(std::size_t tensor) const;
+  /// A vertex with another plan, without what follows from it: for moving().
+  void put(std::size_t v, VertexPlan plan) { now_.plan.vertices[v] = std::move(plan); }
+  /// What it costs to bring a tensor to its readers, of an input from where that costs least, and the next value of a
+  /// state to where the state lies.
+  double moving(std::size_t tensor);
+  /// The vertices that compute something on whose plans moving() depends, ascending; none of a next value, which counts
+  /// with its state.
+  std::vector<std::size_t> moving_depends_on(std::size_t tensor) const;
+
  private:
   struct Reader {
     std::size_t vertex = 0;

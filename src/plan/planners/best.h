@@ -1,0 +1,18 @@
+#pragma once
+
+#include "plan/planners/plan_request.h"
+
+namespace einrel {
+
+/// `start`, or a plan that takes fewer seconds, and how many seconds every plan takes at least that is made of
+/// all_candidates of its vertices, numbered as OrderedCandidates says (Plan::at_least): the planning problem as a cost
+/// network (one variable per vertex, what it costs alone, and what each tensor costs its producer and its readers
+/// together), bounded by CostNetwork, with what cannot be cheaper left out, and the rest eliminated exactly where that
+/// takes few enough numbers. `proof` says how much may be looked at.
+struct ProofEffort {
+  std::size_t entries = std::size_t{1} << 21U;  ///< of all tables of costs, and of one that elimination makes
+  int passes = 100;
+};
+Plan best_plan(const EinGraph& graph, const PlanRequest& request, const Plan& start, const ProofEffort& effort = {});
+
+}  // namespace einrel
