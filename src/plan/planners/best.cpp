@@ -24,7 +24,7 @@ namespace einrel {
 namespace {
 
 /// Plans that differ by less than this part of their cost are equal.
-constexpr double rounding = 1e-9;
+constexpr double indistinct = 1e-9;
 
 /// A number for each different value, in the order in which they come.
 template <class Value>
@@ -70,7 +70,7 @@ class BestSearch {
         transfers_(start.sites, request.machine),
         exact_(graph, request.machine, transfers_),
         costs_(graph, start, request.machine, CostKind::seconds, transfers_),
-        enough_((1 - rounding) * costs_.now().total),
+        enough_((1 - indistinct) * costs_.now().total),
         ways_(graph.vertices.size()) {}
 
   struct Found {
