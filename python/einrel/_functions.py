@@ -179,7 +179,8 @@ def _to_number(node: Node, exponent: bool | int | float) -> Array | None:
         return None
     exponent = float(exponent) if is_floating(dtype) else np.asarray(exponent, dtype).item()
     is_plain = abs(exponent) <= _PLAIN and float(2 * exponent).is_integer()
-    if not is_plain and not node.is_traced and is_floating(dtype) and changes(("pow", node.type), exponent):
+    is_exact = dtype in (np.float32, np.float64)  # others would round the exponent
+    if not is_plain and not node.is_traced and is_exact and changes(("pow", node.type), exponent):
         return _POW.of(Array(node), exponent)
     return Array(apply(_power(exponent, node.type), node))
 

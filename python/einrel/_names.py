@@ -22,13 +22,18 @@ _NO_OBJECTS: Final = (type, types.ModuleType, types.FunctionType, types.MethodTy
 
 def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
     """What is in a container or an object, and how it is called there."""
-    if isinstance(value, Mapping):
+    kind = type(value)  # what others make of `items` or `__class__` is not run for a name
+    if kind is dict:
         return list(value.items()) if len(value) <= _MOST_PARTS else ()
-    if isinstance(value, (list, tuple)):
+    if kind in (list, tuple):
         return enumerate(value) if len(value) <= _MOST_PARTS else ()
-    if isinstance(value, _NO_OBJECTS):
+    if issubclass(kind, _NO_OBJECTS):
         return ()
-    return list(getattr(value, "__dict__", {}).items())[:_MOST_PARTS]
+    try:
+        own = object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return ()
+    return list(own.items())[:_MOST_PARTS] if type(own) is dict else ()
 
 
 def named_values(variables: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -100,15 +100,15 @@ std::string time_lines(const Explanation& explained, const Folding& folding) {
          (texts.empty() ? "" : line("  most of it", fmt::format("{}", fmt::join(texts, ", "))));
 }
 
-/// "proven: no plan of those that best chooses from takes less", or how much less one may take.
+/// "proven: no plan that best looks at takes less", or how much less one may take.
 std::string proof_line(const PlanReport& report) {
   if (!report.plan.at_least) return "";
   constexpr double rounding = 1e-6;
   const double least = *report.plan.at_least;
   if (report.costs.seconds <= (1 + rounding) * least)
-    return line("  optimal", "proven: no plan of parts one to a site takes less");
+    return line("  optimal", "proven: no plan that best looks at takes less");
   return line("  optimal",
-              fmt::format("within {:.2g} % of the least possible: every plan of parts one to a site takes {} at least",
+              fmt::format("within {:.2g} % of the least possible: every plan that best looks at takes {} at least",
                           100 * (report.costs.seconds / least - 1), seconds_text(least)));
 }
 

@@ -235,7 +235,6 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
   if (plan.scatter) json["scatter"] = names[*plan.scatter];
   for (const SiteCopies& copies : plan.copies)
     json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});
-  if (report.plan.at_least) json["at_least_seconds"] = *report.plan.at_least;
   if (!request.machine.links.empty()) json["links"] = link_cuts_json(link_cuts(vertex, plan, request));
   if (is_input(vertex)) return json;
   json["peak_memory"] = {{"predicted", report.peak.by_vertex[v]}, {"measured", nullptr}};
@@ -335,6 +334,7 @@ ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const Pl
                     {"cost", costs_json(report.costs)},  {"peak_memory", peak_json(graph, report.peak)},
                     {"received", report.costs.received}, {"most_received", report.costs.most_received()},
                     {"plan_seconds", report.seconds},    {"vertices", std::move(vertices)}};
+  if (report.plan.at_least) json["at_least_seconds"] = *report.plan.at_least;
   if (!request.machine.links.empty()) json["links"] = links_json(request.machine, report.costs);
   if (const std::optional<TilingFacts> tilings = tiling_facts(graph, report.plan, request))
     json.update(tilings_json(graph, *tilings, report));

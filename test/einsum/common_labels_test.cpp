@@ -33,20 +33,20 @@ std::vector<std::string> relabelled(const std::string& text) {
 
 TEST(CommonLabels, FollowADimensionThroughStatements) {
   EXPECT_THAT(relabelled("dims i=5 j=3 k=4 m=5\ninput X[i,j], W[j,k], V[k,m]\nT[i,k] = sum[j] X[i,j] * W[j,k]\n"
-                       "R[p,q] = relu(T[p,q])\nY[r,s] = sum[t] R[r,t] * V[t,s]\nZ[i,m] = Y[i,m] + Y[i,m]\n"),
+                         "R[p,q] = relu(T[p,q])\nY[r,s] = sum[t] R[r,t] * V[t,s]\nZ[i,m] = Y[i,m] + Y[i,m]\n"),
               ElementsAre("T[i,k] = sum[j] X[i,j] * W[j,k]", "R[i,k] = relu(T[i,k])", "Y[i,s] = sum[k] R[i,k] * V[k,s]",
                           "Z[i,s] = Y[i,s] + Y[i,s]"));
 }
 
 TEST(CommonLabels, StayDifferentWithinAStatement) {
   EXPECT_THAT(relabelled("dims i=3 j=4 a=3 b=3\ninput X[i,j]\nD[i] = sum[j] X[i,j]\n"
-                       "G[a,b] = sum[j] X[a,j] * X[b,j]\nH[b,a] = G[a,b] * D[b]\n"),
+                         "G[a,b] = sum[j] X[a,j] * X[b,j]\nH[b,a] = G[a,b] * D[b]\n"),
               ElementsAre("D[i] = sum[j] X[i,j]", "G[i,b] = sum[j] X[i,j] * X[b,j]", "H[b,i] = G[i,b] * D[b]"));
 }
 
 TEST(CommonLabels, GoThroughViewsAndTheirGroups) {
   EXPECT_THAT(relabelled("dims b=2 h=3 d=4 p=2 q=3 r=4\ninput X[b,h,d]\nY[b,(h d)] = view X[b,h,d]\n"
-                       "Z[p,q,r] = view Y[p,(q r)]\nS[p,r] = sum[q] Z[p,q,r]\n"),
+                         "Z[p,q,r] = view Y[p,(q r)]\nS[p,r] = sum[q] Z[p,q,r]\n"),
               ElementsAre("Y[b,(h d)] = view X[b,h,d]", "Z[b,h,d] = view Y[b,(h d)]", "S[b,d] = sum[h] Z[b,h,d]"));
 }
 

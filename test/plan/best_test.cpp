@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <algorithm>
+#include <array>
+#include <cstdint>
 #include <limits>
+#include <memory>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "einsum/graph/vertex_facts.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/planners/planner.h"
 #include "plan/refine/changing_costs.h"
@@ -197,6 +201,96 @@ double least_seconds(const EinGraph& graph, std::int64_t sites, const Machine& m
   }
 }
 
+Machine some_machine(Random& random, std::int64_t sites) {
+  Machine machine;
+  machine.sites = sites;
+  machine.processor.flops_per_core = random.one_of(std::array{5e8, 1e11});
+  machine.network_bandwidth = random.one_of(std::array{1e9, 3e11});
+  machine.network_latency = random.one_of(std::array{1e-6, 5e-5});
+  machine.task_seconds = 1e-6;
+  if (random.chance(0.4) && sites == 4) machine.links.push_back({"between", 2, machine.network_bandwidth / 20, 1e-5});
+  if (machine.links.empty() && random.chance(0.3)) {
+    machine.sites_per_node = 2;
+    machine.network_alone = 1.5;
+  }
+  return machine;
+}
+
+TEST(Best, BoundsAllPlansOfSmallProgramsWhateverItMayLookAt) {
+  for (int seed = 0; seed < rounds(300); ++seed) {
+    Random random(static_cast<std::uint64_t>(seed));
+    const std::string text = small_program(random);
+    const std::int64_t sites = random.one_of(std::array<std::int64_t, 3>{2, 3, 4});
+    const Machine machine = some_machine(random, sites);
+    SCOPED_TRACE(fmt::format("seed {}, {} sites\n{}", seed, sites, text));
+    const EinGraph graph = einrel::graph_of(text);
+    const PlanRequest request{.sites = sites, .machine = machine, .batch = std::nullopt};
+    const Plan start = std::get<Plan>(planner_named("single").plan(graph, request));
+    const double least = least_seconds(graph, sites, machine);
+    for (const double numbers : {0., 50., 1000.}) {
+      const Plan plan = best_plan(graph, request, start, {.numbers = numbers});
+      ASSERT_TRUE(plan.at_least);
+      EXPECT_LE(*plan.at_least, (1 + 1e-6) * least) << numbers;
+      EXPECT_LE(*plan.at_least, costs_of(graph, plan, machine).seconds) << numbers;
+    }
+  }
+}
+
+TEST(Best, KnowsPlansOfAsManySitesAsALabelHasPositions) {
+  const EinGraph graph = einrel::graph_of(
+      "dims b=7 f=3001\ninput X[b,f], K[f]\nY[b,f] = exp(X[b,f]) * K[f]\nZ[b] = sum[f] Y[b,f] * Y[b,f]\n");
+  Machine machine;
+  machine.processor.flops_per_core = 1e8;
+  const PlanRequest request{.sites = 8, .machine = machine, .batch = std::nullopt};
+  const Plan plan = std::get<Plan>(planner_named("best").plan(graph, request));
+  Plan by_batch = whole_plan(graph);
+  by_batch.sites = 8;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    PartitionVector grid(label_extents(vertex).size(), 1);
+    for (std::size_t l = 0; l < grid.size(); ++l) grid[l] = label_extents(vertex)[l] == Extent(7) ? 7 : 1;
+    by_batch.vertices[v] = one_part_per_site(grid);
+  }
+  lay_out_inputs(graph, by_batch);
+  EXPECT_LE(*plan.at_least, costs_of(graph, by_batch, machine).seconds);
+  EXPECT_LE(costs_of(graph, plan, machine).seconds, costs_of(graph, by_batch, machine).seconds);
+}
+
+TEST(ExactCosts, OfATensorAreAtLeastThoseOfEachReader) {
+  for (int seed = 0; seed < rounds(300); ++seed) {
+    Random random(static_cast<std::uint64_t>(seed));
+    const std::string text = small_program(random);
+    const std::int64_t sites = random.one_of(std::array<std::int64_t, 4>{2, 3, 4, 8});
+    const Machine machine = some_machine(random, sites);
+    const EinGraph graph = einrel::graph_of(text);
+    Plan plan = whole_plan(graph);
+    plan.sites = sites;
+    Transfers transfers(sites, machine);
+    ChangingCosts costs(graph, plan, machine, CostKind::seconds, transfers);
+    ExactCosts exact(graph, machine, transfers);
+    OrderedCandidates candidates(graph, all_candidates(graph, sites, CostKind::seconds));
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      if (is_input(graph.vertices[v])) continue;
+      const std::vector<OrderedCandidate>& ways = candidates.of(v, costs);
+      plan.vertices[v] = ways[static_cast<std::size_t>(random.between(0, std::ssize(ways) - 1))].plan;
+      costs.put(v, plan.vertices[v]);
+    }
+    for (std::size_t tensor = 0; tensor < graph.vertices.size(); ++tensor) {
+      if (is_input(graph.vertices[tensor])) continue;
+      const Layout have = result_layout(graph.vertices[tensor], plan.vertices[tensor]);
+      for (const std::size_t reader : costs.readers(tensor)) {
+        for (const std::size_t operand : operands_read(graph.vertices[reader])) {
+          if (graph.vertices[reader].inputs[operand].index != tensor) continue;
+          const Layout need = needed_layout(graph.vertices[reader], operand, plan.vertices[reader]);
+          EXPECT_LE(exact.seconds_at_least(graph.vertices[tensor], have, need), (1 + 1e-12) * costs.moving(tensor))
+              << "seed " << seed << "\n"
+              << text;
+        }
+      }
+    }
+  }
+}
+
 TEST(Best, IsTheBestOfAllPlansOfSmallPrograms) {
   int proven = 0;
   const int programs = rounds(1000);
@@ -204,13 +298,7 @@ TEST(Best, IsTheBestOfAllPlansOfSmallPrograms) {
     Random random(static_cast<std::uint64_t>(seed));
     const std::string text = small_program(random);
     const std::int64_t sites = random.one_of(std::array<std::int64_t, 3>{2, 3, 4});
-    Machine machine;
-    machine.sites = sites;
-    machine.processor.flops_per_core = random.one_of(std::array{5e8, 1e11});
-    machine.network_bandwidth = random.one_of(std::array{1e9, 3e11});
-    machine.network_latency = random.one_of(std::array{1e-6, 5e-5});
-    machine.task_seconds = 1e-6;
-    if (random.chance(0.4) && sites == 4) machine.links.push_back({"between", 2, machine.network_bandwidth / 20, 1e-5});
+    const Machine machine = some_machine(random, sites);
     SCOPED_TRACE(fmt::format("seed {}, {} sites, {} links\n{}", seed, sites, machine.links.size(), text));
     const EinGraph graph = einrel::graph_of(text);
     const PlanRequest request{.sites = sites, .machine = machine, .batch = std::nullopt};

@@ -4,8 +4,8 @@
 
 namespace einrel::test {
 
-/// How often a random test does what it does: all times, but a third of them under sanitizers, which take ten times as
+/// How often a random test does what it does: all times, but a sixth of them under sanitizers, which take ten times as
 /// long and look for what any of them shows.
-inline int rounds(int all) { return is_sanitized() ? all / 3 : all; }
+inline int rounds(int all) { return is_sanitized() ? all / 6 : all; }
 
 }  // namespace einrel::test

@@ -80,10 +80,9 @@ MoveCost ExactCosts::move(const Vertex& tensor, const Layout& have, const Route&
   return cost;
 }
 
-double ExactCosts::move_at_least(const Vertex& tensor, const Layout& have, const Layout& need, CostKind kind) {
+double ExactCosts::seconds_at_least(const Vertex& tensor, const Layout& have, const Layout& need) {
   const auto size = static_cast<double>(size_of(tensor.dtype));
   const ReceivedSums received = transfers_.sums(have, need, tensor.bound);
-  if (kind != CostKind::seconds) return kind == CostKind::bytes ? size * static_cast<double>(received.all) : 0;
   double longest = receiving_seconds(size * static_cast<double>(received.most), 1, 1, machine_);
   for (const Link& link : machine_.links) {
     const auto& elements = transfers_.crossing(link, have, need, tensor.bound);

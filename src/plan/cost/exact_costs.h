@@ -44,9 +44,9 @@ class ExactCosts {
     return move(tensor, routes.source(number), routes.route(number), nullptr);
   }
   MoveCost move(const Vertex& tensor, const Layout& have, const Route& route, Tally* tally);
-  /// What bringing a tensor there costs at least, seconds or bytes, whatever else it is brought to, from which some of
-  /// it may be taken: each site receives what it lacks, in one message.
-  double move_at_least(const Vertex& tensor, const Layout& have, const Layout& need, CostKind kind);
+  /// Seconds that bringing a tensor there takes at least, whatever else it is brought to, from which some of it may be
+  /// taken: each site receives what it lacks, in one message.
+  double seconds_at_least(const Vertex& tensor, const Layout& have, const Layout& need);
 
  private:
   double computing(const Vertex& vertex, const VertexPlan& plan) const;

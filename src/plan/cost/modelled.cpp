@@ -52,20 +52,20 @@ double reduced_bytes(const Vertex& vertex, const VertexPlan& plan) {
 }
 
 namespace {
-/// What a vertex multiplies and adds: f64 where anything is, and narrow numbers where it reads nothing else, as units
-/// for products of these do.
+/// What a vertex multiplies and adds: f64 where anything is, narrow numbers where it reads nothing else, as units for
+/// products of these do; else what it computes in.
 DType computed_on(const EinGraph& graph, const Vertex& vertex) {
   const EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr) return vertex.dtype;
   DType found = einsum->body.type();
-  bool is_first = true;
+  bool is_narrow_alone = true;
   for (const std::size_t operand : operands_read(vertex)) {
     const DType read = graph[vertex.inputs[operand]].dtype;
-    if (found == DType::f64 || read == DType::f64) return DType::f64;
-    if (is_first || is_narrow(found)) found = read;
-    is_first = false;
+    if (read == DType::f64) return read;
+    if (!is_narrow(read)) is_narrow_alone = false;
+    if (is_narrow_alone && found != DType::f64) found = read;
   }
-  return found;
+  return is_narrow_alone ? found : einsum->body.type();
 }
 }  // namespace
 

@@ -11,8 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
 #include "einsum/graph/vertex_key.h"
+#include "plan/cost/memory.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/refine/changing_costs.h"
 #include "plan/refine/ordered_candidates.h"
@@ -166,12 +168,10 @@ class BestSearch {
   /// Exact ones of tensors, as far as that takes few numbers; else one for each reader.
   std::vector<Factor> factors() {
     is_each_exact_ = true;
-    entries_ = 0;
-    tables_.clear();
     std::vector<Factor> factors;
     for (std::size_t tensor = 0; tensor < graph_.vertices.size(); ++tensor) {
       const std::vector<std::size_t> scope = costs_.moving_depends_on(tensor);
-      if (scope.empty()) continue;
+      if (scope.empty() || shares_next_value(tensor)) continue;
       if (std::optional<Factor> exact = exact_factor(tensor, scope)) {
         factors.push_back(std::move(*exact));
       } else {
@@ -194,7 +194,7 @@ class BestSearch {
   }
 
   std::optional<Factor> exact_factor(std::size_t tensor, const std::vector<std::size_t>& scope) {
-    constexpr double most_of_one = 60'000;
+    constexpr double most_of_one = 200'000;
     Factor factor;
     std::vector<std::vector<std::size_t>> first_ways;  // of each class
     ByteKey key;
@@ -213,16 +213,26 @@ class BestSearch {
       product *= static_cast<double>(classes.count());
       put_ways(key, tensor, v);
     }
-    if (product > most_of_one) return std::nullopt;
-    std::shared_ptr<const std::vector<double>>& known = tables_[key.take()];
-    if (!known) {
-      entries_ += product;
-      if (entries_ > static_cast<double>(effort_.entries)) return std::nullopt;
-      known = std::make_shared<const std::vector<double>>(exact_costs(tensor, scope, first_ways));
-    }
-    factor.costs = known;
+    factor.costs = known_table(key.take(), product * effort_of_one(tensor), most_of_one,
+                               [&] { return exact_costs(tensor, scope, first_ways); });
+    if (!factor.costs) return std::nullopt;
     if (factor.variables.size() == 1) add_alone(scope.front(), factor);
     return factor;
+  }
+
+  /// How long one number of a table takes: of an input, many ways to lay it out are looked at.
+  double effort_of_one(std::size_t tensor) const { return is_input(graph_.vertices[tensor]) ? 10 : 1; }
+
+  using Table = std::shared_ptr<const std::vector<double>>;
+
+  /// A table that is known, or made with so much effort, where that is not too much.
+  template <class Make>
+  Table known_table(std::string key, double effort, double most, Make make) {
+    const auto known = tables_.find(key);
+    if (known != tables_.end()) return known->second;
+    if (effort > most || numbers_ + effort > effort_.numbers) return nullptr;
+    numbers_ += effort;
+    return tables_.emplace(std::move(key), std::make_shared<const std::vector<double>>(make())).first->second;
   }
 
   /// What a vertex does of itself to tensors that others do not have: part of what it costs alone.
@@ -261,7 +271,7 @@ class BestSearch {
     const auto put = [&](std::size_t i) { costs_.put(scope[i], ways_[scope[i]][ways[i][at[i]]].plan); };
     for (std::size_t i = 0; i < scope.size(); ++i) put(i);
     while (true) {
-      costs.push_back(std::min(costs_.moving(tensor), 2 * enough_));  // more is too much, too
+      costs.push_back(at_most_too_much([&] { return costs_.moving(tensor); }));
       std::size_t i = scope.size();
       while (i > 0 && ++at[i - 1] == ways[i - 1].size()) {
         at[--i] = 0;
@@ -290,12 +300,20 @@ class BestSearch {
       put_ways(key, tensor, tensor);
       put_ways(key, tensor, reader);
       key.put(readers.size());
-      std::shared_ptr<const std::vector<double>>& known = tables_[key.take()];
-      if (!known)
-        known = std::make_shared<const std::vector<double>>(
-            least_costs(graph_.vertices[tensor], have, needs, readers.size()));
-      factor.costs = known;
-      factors.push_back(std::move(factor));
+      const double product = static_cast<double>(have.count() * needs.count());
+      factor.costs = known_table(key.take(), product, effort_.numbers,
+                                 [&] { return least_costs(graph_.vertices[tensor], have, needs, readers.size()); });
+      if (factor.costs) factors.push_back(std::move(factor));
+    }
+  }
+
+  /// A cost, or what no plan that is cheaper can have: of more bytes than 63 bits count, too.
+  template <class Cost>
+  double at_most_too_much(Cost cost) const {
+    try {
+      return std::min(cost(), 2 * enough_);
+    } catch (const UserError&) {
+      return 2 * enough_;
     }
   }
 
@@ -305,10 +323,12 @@ class BestSearch {
     costs.reserve(have.count() * needs.count());
     for (std::size_t h = 0; h < have.count(); ++h) {
       for (std::size_t n = 0; n < needs.count(); ++n) {
-        double cost = 0;
-        for (const Layout& need : needs[n])
-          cost = std::max(cost, exact_.move_at_least(tensor, have[h], need, CostKind::seconds));
-        costs.push_back(std::min(cost, 2 * enough_) / static_cast<double>(readers));
+        const double cost = at_most_too_much([&] {
+          double most = 0;
+          for (const Layout& need : needs[n]) most = std::max(most, exact_.seconds_at_least(tensor, have[h], need));
+          return most;
+        });
+        costs.push_back(cost / static_cast<double>(readers));
       }
     }
     return costs;
@@ -316,7 +336,6 @@ class BestSearch {
 
   /// The cheapest plan of the ways that are left, where it takes few enough numbers to find it.
   void eliminate(Found& found) {
-    if (has_common_next_values()) return;  // what brings one to its states is in the tables of both
     std::vector<std::size_t> domains;
     std::vector<CostTable> tables;
     for (const std::size_t v : variables_) {
@@ -325,36 +344,52 @@ class BestSearch {
       for (const Way& way : ways_[v]) table.costs.push_back(way.alone);
     }
     std::vector<std::vector<std::size_t>> scopes;
-    double entries = 0;
+    double effort = 0;
     for (std::size_t tensor = 0; tensor < graph_.vertices.size(); ++tensor) {
-      const std::vector<std::size_t> scope = costs_.moving_depends_on(tensor);
-      if (scope.empty()) continue;
-      double product = 1;
-      for (const std::size_t v : scope) product *= static_cast<double>(ways_[v].size());
-      entries += product;
-      if (entries > static_cast<double>(effort_.entries)) return;
-      CostTable& table = tables.emplace_back();
-      std::vector<std::vector<std::size_t>> all;
-      for (const std::size_t v : scope) {
-        table.variables.push_back(at_[v]);
-        all.emplace_back(ways_[v].size());
-        std::iota(all.back().begin(), all.back().end(), std::size_t{0});
+      if (shares_next_value(tensor)) return;  // what brings it to its states would be in several tables
+      double product = effort_of_one(tensor);
+      std::vector<std::size_t> variables;
+      for (const std::size_t v : costs_.moving_depends_on(tensor)) {
+        product *= static_cast<double>(ways_[v].size());
+        variables.push_back(at_[v]);
       }
-      table.costs = exact_costs(tensor, scope, all);
-      scopes.push_back(table.variables);
+      if (variables.empty()) continue;
+      effort += product;
+      scopes.push_back(std::move(variables));
     }
     const std::vector<std::size_t> order = min_fill_order(domains.size(), scopes);
-    const Assignment best = least_assignment(domains, std::move(tables), order, effort_.entries);
-    if (best.is_least) found.at_least = std::max(found.at_least, std::min(best.cost, costs_.now().total));
+    if (effort + largest_table(domains, scopes, order) > effort_.numbers) return;
+    for (std::size_t tensor = 0; tensor < graph_.vertices.size(); ++tensor) {
+      const std::vector<std::size_t> scope = costs_.moving_depends_on(tensor);
+      if (!scope.empty()) tables.push_back(table_of_all_ways(tensor, scope));
+    }
+    const Assignment best = least_assignment(domains, std::move(tables), order);
+    found.at_least = std::max(found.at_least, std::min(best.cost, costs_.now().total));
     Plan plan = costs_.now().plan;
     for (const std::size_t v : variables_) plan.vertices[v] = ways_[v][best.values[at_[v]]].plan;
     found.plan = std::move(plan);
   }
 
-  bool has_common_next_values() const {
-    std::set<std::size_t> known;
-    return std::any_of(graph_.steps.states.begin(), graph_.steps.states.end(),
-                       [&](const State& state) { return state.next && !known.insert(*state.next).second; });
+  CostTable table_of_all_ways(std::size_t tensor, const std::vector<std::size_t>& scope) {
+    CostTable table;
+    std::vector<std::vector<std::size_t>> all;
+    for (const std::size_t v : scope) {
+      table.variables.push_back(at_[v]);
+      all.emplace_back(ways_[v].size());
+      std::iota(all.back().begin(), all.back().end(), std::size_t{0});
+    }
+    table.costs = exact_costs(tensor, scope, all);
+    return table;
+  }
+
+  /// Whether it is a state whose next value is another one's, too.
+  bool shares_next_value(std::size_t tensor) const {
+    const auto state = std::find_if(graph_.steps.states.begin(), graph_.steps.states.end(),
+                                    [&](const State& of) { return of.now.index == tensor && of.next; });
+    if (state == graph_.steps.states.end()) return false;
+    return std::count_if(graph_.steps.states.begin(), graph_.steps.states.end(), [&](const State& other) {
+             return other.next && graph_.outputs[*other.next] == graph_.outputs[*state->next];
+           }) > 1;
   }
 
   const EinGraph& graph_;
@@ -367,8 +402,8 @@ class BestSearch {
   std::vector<std::size_t> variables_;      ///< vertices
   std::vector<std::size_t> at_;             ///< per vertex, its number among variables
   std::vector<std::vector<double>> alone_;  ///< per variable, by way
-  std::map<std::string, std::shared_ptr<const std::vector<double>>> tables_;
-  double entries_ = 0;  ///< of exact ones
+  std::map<std::string, Table> tables_;
+  double numbers_ = 0;  ///< of these, as effort
   bool is_each_exact_ = false;
 };
 
@@ -386,18 +421,18 @@ Plan with_inputs_laid_out(const EinGraph& graph, Plan plan, const Machine& machi
 }  // namespace
 
 Plan best_plan(const EinGraph& graph, const PlanRequest& request, const Plan& start, const ProofEffort& effort) {
-  const double before = costs_of(graph, start, request.machine).seconds;
-  const BestSearch::Found found = BestSearch(graph, request, start, effort).run();
   Plan best = start;
-  double cost = before;
-  if (found.plan) {
-    Plan other = with_inputs_laid_out(graph, *found.plan, request.machine);
+  double cost = costs_of(graph, start, request.machine).seconds;
+  const auto take_if_better = [&](const Plan& plan) {
+    Plan other = with_inputs_laid_out(graph, plan, request.machine);
     const double seconds = costs_of(graph, other, request.machine).seconds;
-    if (seconds < cost) {
-      best = std::move(other);
-      cost = seconds;
-    }
-  }
+    if (seconds >= cost || (request.memory && peak_of(graph, other).bytes > *request.memory)) return;
+    best = std::move(other);
+    cost = seconds;
+  };
+  take_if_better(start);
+  const BestSearch::Found found = BestSearch(graph, request, best, effort).run();
+  if (found.plan) take_if_better(*found.plan);
   best.cuts.reset();
   best.at_least = std::min(found.at_least, cost);
   return best;

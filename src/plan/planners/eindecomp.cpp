@@ -266,7 +266,9 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
   return [&graph, sites, kind, numbers, sampled](const Vertex& vertex, std::size_t v) {
     if (has_many_labels(vertex)) return sampled(vertex, v);
     const PartitionVector most = most_parts(vertex, graph);
-    std::vector<VertexPlan> plans = one_part_per_site_each(some_factorizations(most, numbers));
+    std::vector<std::int64_t> possible = numbers;  // of which a vertex with few or short labels allows fewer
+    for (const std::int64_t number : numbers) possible.push_back(most_sites_of(most, number));
+    std::vector<VertexPlan> plans = one_part_per_site_each(some_factorizations(most, possible));
     if (kind == CostKind::bound) return plans;
     add_scattered(vertex, most, plans);
     const std::size_t count = plans.size();

@@ -72,7 +72,6 @@ Planned plan_best(const EinGraph& graph, const PlanRequest& request) {
   if (request.cost != CostKind::seconds) return "it makes seconds least; eindecomp can make others least, too";
   Planned start = plan_eindecomp(graph, request);
   if (const auto* const plan = std::get_if<Plan>(&start)) {
-    if (request.memory) return start;
     start = best_plan(graph, request, *plan);
   }
   return start;

@@ -263,6 +263,31 @@ std::vector<std::size_t> min_fill_order(std::size_t variables, const std::vector
   return MinFill(variables, scopes).order();
 }
 
+double largest_table(const std::vector<std::size_t>& domains, const std::vector<std::vector<std::size_t>>& scopes,
+                     const std::vector<std::size_t>& order) {
+  std::vector<std::set<std::size_t>> neighbours(domains.size());
+  const auto connect = [&](const auto& scope) {
+    for (const std::size_t a : scope) {
+      for (const std::size_t b : scope) {
+        if (a != b) neighbours[a].insert(b);
+      }
+    }
+  };
+  for (const std::vector<std::size_t>& scope : scopes) connect(scope);
+  double most = 0;
+  for (const std::size_t variable : order) {
+    auto entries = static_cast<double>(domains[variable]);
+    const std::set<std::size_t> around = std::move(neighbours[variable]);
+    for (const std::size_t neighbour : around) {
+      entries *= static_cast<double>(domains[neighbour]);
+      neighbours[neighbour].erase(variable);
+    }
+    connect(around);
+    most = std::max(most, entries);
+  }
+  return most;
+}
+
 Assignment least_assignment(const std::vector<std::size_t>& domains, std::vector<CostTable> tables,
                             const std::vector<std::size_t>& order, std::size_t most_entries) {
   return Elimination(domains, std::move(tables), most_entries).run(order);

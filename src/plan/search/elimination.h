@@ -23,6 +23,10 @@ struct Assignment {
 /// makes fewest new pairs of neighbours (min-fill).
 std::vector<std::size_t> min_fill_order(std::size_t variables, const std::vector<std::vector<std::size_t>>& scopes);
 
+/// Entries of the largest table that elimination in this order makes. O(variables * neighbours^2).
+double largest_table(const std::vector<std::size_t>& domains, const std::vector<std::vector<std::size_t>>& scopes,
+                     const std::vector<std::size_t>& order);
+
 /// The values for which the sum of all tables is least; variable v takes those below domains[v]. Of equals, lower
 /// values are taken. By eliminating one variable after the other: exact, with time and memory exponential only in the
 /// width of the order. Where a table would have more entries than `most_entries`, one of its variables is given the
