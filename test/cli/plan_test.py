@@ -7,10 +7,12 @@ import math
 import os
 import re
 import sys
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 import einrel_process as process  # noqa: E402
 
+MACHINES = Path(__file__).resolve().parent.parent.parent / "machines"
 EXAMPLES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "examples")
 CHAIN = """dims i=64 j=32 k=96 l=16
 input A[i,j], B[j,k], C[k,l]
@@ -77,7 +79,7 @@ class Sweep(PlanTest):
     def test_says_what_runs_cost_where_sites_have_a_price(self):
         arguments = ("--sites", "2,4", "--machine", "laptop", "--machine", "p3-cluster")
         rows = json.loads(self.explain(*arguments, "--json"))["sweep"]
-        dollars_per_hour = json.loads((ROOT / "machines" / "p3-cluster.json").read_text())["dollars_per_hour"]
+        dollars_per_hour = json.loads((MACHINES / "p3-cluster.json").read_text())["dollars_per_hour"]
         for row, line in zip(rows, self.explain(*arguments, "--csv").splitlines()[1:], strict=True):
             shown = line.split(",")[-2]
             if row["machine"] == "laptop":
@@ -91,15 +93,30 @@ class Sweep(PlanTest):
 
     def test_computes_narrow_numbers_as_fast_as_the_machine_says(self):
         """A product beyond the memory's speed, of tensors of each type; the last reads f32, too."""
-        machine = json.loads((ROOT / "machines" / "h100-server.json").read_text())
+        machine = json.loads((MACHINES / "h100-server.json").read_text())
         rates = {"f32": machine["flops_per_core"], **machine["flops_of"]}
         seconds = {}
         for a, b in (("f32", "f32"), ("bf16", "bf16"), ("f64", "f64"), ("bf16", "f32")):
-            self.program = self.text_file("product.ein", f"dims i=20000 j=20000 k=20000\ninput A[i,k]:{a} B[k,j]:{b}\n"
+            self.program = self.text_file("product.ein", f"dims i=20000 j=20000 k=20000\ninput A[i,k] : {a}, B[k,j] : {b}\n"
                                                          "C[i,j] = sum[k] A[i,k] * B[k,j]\n")
             seconds[a, b] = self.plan("--machine", "h100-server", "--sites", "1")["plans"][0]["cost"]["seconds"]
         for (a, b), found in seconds.items():
             self.assertAlmostEqual(found * rates["f32" if b == "f32" else a] / (2 * 20000**3), 1, delta=1e-3, msg=(a, b))
+
+    def test_says_how_far_from_the_best_a_plan_is(self):
+        for arguments in (("--sites", "4"), ("--machine", "h100-server"), ("--sites", "4", "--memory", "10GB")):
+            plans = self.plan("--planner", "best", "--planner", "eindecomp", *arguments)["plans"]
+            seconds = {plan["planner"]: plan["cost"]["seconds"] for plan in plans}
+            least = plans[0]["at_least_seconds"]
+            self.assertLessEqual(least, seconds["best"])
+            self.assertLessEqual(seconds["best"], seconds["eindecomp"])
+            self.assertNotIn("at_least_seconds", plans[1])
+            shown = self.explain("--planner", "best", *arguments)
+            if seconds["best"] <= (1 + 1e-6) * least:
+                self.assertIn("proven: no plan that best looks at takes less", shown)
+            else:
+                self.assertIn(" % of the least possible", shown)
+        self.refuse(1, "explain", self.program, "--sites", "4", "--planner", "best", "--cost", "bytes", mentions=["it makes seconds least"])
 
     def test_says_where_fewer_sites_are_as_fast(self):
         shown = self.explain("--sites", "1,2,64")
