@@ -82,6 +82,7 @@ using api::einsum;
 using api::EinsumOperand;
 using api::EinsumOptions;
 using api::ExplainOptions;
+using api::LabelNames;
 using api::peak_memory;
 using api::Program;
 using api::Ranks;
