@@ -220,8 +220,13 @@ class BestSearch {
     return factor;
   }
 
-  /// How long one number of a table takes: of an input, many ways to lay it out are looked at.
-  double effort_of_one(std::size_t tensor) const { return is_input(graph_.vertices[tensor]) ? 10 : 1; }
+  /// How long one number of a table takes: each reader is brought its own, and of an input many ways to lay it out are
+  /// looked at.
+  double effort_of_one(std::size_t tensor) const {
+    constexpr double ways_to_lie = 20;
+    const double ways = is_input(graph_.vertices[tensor]) ? ways_to_lie : 1;
+    return ways * static_cast<double>(std::max<std::size_t>(costs_.readers(tensor).size(), 1));
+  }
 
   using Table = std::shared_ptr<const std::vector<double>>;
 

@@ -10,7 +10,7 @@ namespace einrel {
 /// together), bounded by CostNetwork, with what cannot be cheaper left out, and the rest eliminated exactly where that
 /// takes few enough numbers. `proof` says how much may be looked at.
 struct ProofEffort {
-  double numbers = 2e6;  ///< in tables of costs, those of inputs counted several times, and in one of elimination's
+  double numbers = 5e5;  ///< in tables of costs, those of inputs counted several times, and in one of elimination's
   int passes = 100;
 };
 Plan best_plan(const EinGraph& graph, const PlanRequest& request, const Plan& start, const ProofEffort& effort = {});
