@@ -138,7 +138,7 @@ TEST(RandomSitePlans, ComputeOnSitesWhatTheyComputeOnOne) {
   constexpr std::array<std::string_view, 5> patterns{"agg(shuf(join(X,Y)))", "join(shuf(X),Y)", "agg(shuf(agg(X)))",
                                                      "shuf(map(X))", "agg(join(X,bcast(Y)))"};
   int plans = 0;
-  std::map<std::string, int> seen;
+  std::map<std::string, std::size_t> seen;
   for (std::uint64_t seed = 0; seed < 60'000 && plans < rounds(4000); ++seed) {
     PlanGenerator generator(seed);
     const std::optional<IaId> root = generator.instance(patterns[seed % patterns.size()]);
@@ -156,17 +156,17 @@ TEST(RandomSitePlans, ComputeOnSitesWhatTheyComputeOnOne) {
     for (const auto& [key, array] : wanted) ASSERT_TRUE(equal(got.at(key), array)) << "seed " << seed;
     for (const IaId id : nodes_of(store, plan)) {
       const IaNode& node = store[id];
-      seen["repart"] += std::holds_alternative<Repart>(node.op) ? 1 : 0;
+      seen["repart"] += std::holds_alternative<Repart>(node.op) ? 1U : 0U;
       if (!has_copies(node)) continue;
-      seen["join of copies"] += std::holds_alternative<LocalJoin>(node.op) ? 1 : 0;
-      seen["aggregate of copies"] += std::holds_alternative<LocalAggregate>(node.op) ? 1 : 0;
+      seen["join of copies"] += std::holds_alternative<LocalJoin>(node.op) ? 1U : 0U;
+      seen["aggregate of copies"] += std::holds_alternative<LocalAggregate>(node.op) ? 1U : 0U;
       seen["placed join of copies"] +=
-          std::holds_alternative<LocalJoin>(node.op) && std::holds_alternative<Partitioned>(node.type.placement) ? 1
-                                                                                                                 : 0;
+          std::holds_alternative<LocalJoin>(node.op) && std::holds_alternative<Partitioned>(node.type.placement) ? 1U
+                                                                                                                 : 0U;
     }
   }
   for (const char* what : {"repart", "join of copies", "aggregate of copies", "placed join of copies"})
-    EXPECT_GT(seen[what], rounds(30)) << what << " hardly ever occurs";
+    EXPECT_TRUE(came_up(seen[what], 30)) << what << " hardly ever occurs";
 }
 
 // Matrix multiplication on a three-dimensional grid of sites

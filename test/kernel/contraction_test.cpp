@@ -74,9 +74,9 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
   // Blocks as small as they can be, so that extents just below and above their multiples stay small. Parts share the
   // columns in the one case, and not in the other.
   const std::array<BlockSizes, 2> small{{{28, 32, 64, 32, 1, 0}, {28, 32, 64, 32, 1000, 0}}};
-  int sharing = 0;
-  int others = 0;
-  int in_place = 0;
+  std::size_t sharing = 0;
+  std::size_t others = 0;
+  std::size_t in_place = 0;
   Random random(1);
   const std::array<std::int64_t, 18> outer{1, 2, 5, 6, 7, 13, 14, 15, 28, 29, 43, 57, 65, 96, 97, 100, 131, 192};
   const std::array<std::int64_t, 18> wide{96,  97,  100, 101, 127, 128, 129, 130, 131,
@@ -99,7 +99,7 @@ TEST(Packed, IsRightAtTheEdgesOfAllBlocks) {
       return prepare(plan);
     }));
   }
-  for (const int count : {sharing, others, in_place}) EXPECT_GT(count, rounds(6));
+  for (const std::size_t count : {sharing, others, in_place}) EXPECT_TRUE(came_up(count, 6)) << count;
 }
 
 /// The spec of a sum over j of X[b,i,j] * Y[b,j,k].
