@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
-import threading
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,31 +13,14 @@ import numpy as np
 from . import _native
 from ._array import Array, identity, node_of
 from ._compute import explain_options, run_options
-from ._errors import compute_nodes, run_traced
+from ._errors import compute_nodes
 from ._formula import apply
 from ._lines import line_of_user
 from ._names import name_of_place
-from ._native import ExplainOptions, Node, Traced
+from ._native import ExplainOptions, Node, ProgramError
 from ._numbers import Course, is_number
+from ._parts import Stages, is_within_transformation, part_of, within_transformation
 from ._trees import check_unchanged, constant, flatten, has_attributes, places, unflatten
-
-_transformation: Final = threading.local()
-
-
-@contextlib.contextmanager
-def within_transformation() -> Iterator[None]:
-    """Meanwhile jitted functions are parts of the function that is traced or differentiated."""
-    depth = getattr(_transformation, "depth", 0)
-    _transformation.depth = depth + 1
-    try:
-        yield
-    finally:
-        _transformation.depth = depth
-
-
-def is_within_transformation() -> bool:
-    """Whether a function is being traced or differentiated."""
-    return getattr(_transformation, "depth", 0) > 0
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -81,7 +62,7 @@ class _Call:
     """What a function gave when it was traced."""
 
     def __init__(self, made: list[Node], arguments: list[Node], form: Any, course: Course) -> None:
-        self.traced = Traced(made, arguments)
+        self.stages = Stages(made, arguments)
         self.made = made
         self.arguments = arguments
         self.form = form
@@ -98,7 +79,8 @@ class Jitted:
             raise TypeError(f"a function to trace, not a {type(function).__name__}")
         functools.update_wrapper(self, function)
         self._function = function
-        self._options = run_options(**options)
+        self._options = dict(options)
+        run_options(**options)  # which says what is wrong with them
         self._static = _Static(function, static_argnums, static_argnames)
         self._traced: dict[Any, _Call] = {}
 
@@ -116,10 +98,13 @@ class Jitted:
                 course.argument(argument) if is_number(leaf) else Array(argument)
                 for leaf, argument in zip(leaves, arguments)
             ]
-            with within_transformation():
+            with within_transformation(may_have_parts=True):
                 results, result_form = self._results(form, made_of)
-            made = [_identity(result)._node for result in results]
-            self._traced[key] = _Call(made, arguments, result_form, course)
+                made = [_identity(result)._node for result in results]
+                call = _Call(made, arguments, result_form, course)
+            if call.stages.parts and "plan" in self._options:
+                raise self._has_no_plan(call)
+            self._traced[key] = call
         return self._traced[key]
 
     def _results(self, form: Any, leaves: list[Any]) -> tuple[list[Array], Any]:
@@ -146,9 +131,9 @@ class Jitted:
         call.course.check([leaf for leaf in leaves if is_number(leaf)])
         nodes = [node_of(leaf) for leaf in leaves]
         if not all(node.is_leaf for node in nodes):
-            compute_nodes(nodes, self._options)
+            compute_nodes(nodes, run_options(**self._options))
         where = f"given by {self!r} in {line_of_user()}"
-        return unflatten(call.form, [Array(node) for node in run_traced(call.traced, nodes, self._options, where)])
+        return unflatten(call.form, [Array(node) for node in call.stages.run(nodes, self._options, where)])
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else _Method(self, instance)
@@ -161,8 +146,8 @@ class Jitted:
 
     def _made(
         self, arguments: Sequence[Any], named: Mapping[str, Any]
-    ) -> tuple[list[Node], ExplainOptions, list[tuple[str, Node]]]:
-        """What it gives of arguments like these, the options among them, and what arguments are called."""
+    ) -> tuple[_Call, ExplainOptions, list[tuple[str, Node]]]:
+        """What it gave of arguments like these, the options among them, and what arguments are called."""
         taken = {parameter.name for parameter in _parameters(self._function)}
         options = {name: value for name, value in named.items() if name in _EXPLAIN_OPTIONS and name not in taken}
         leaves: list[Any] = []
@@ -175,19 +160,33 @@ class Jitted:
         called = [*zip(variables, of_places[1]), *of_named[1]]
         places_of = [name_of_place(name, place) for name, part in called for place in places(part)]
         names = list(zip(places_of, call.arguments))
-        return call.made, explain_options(**options), names
+        return call, explain_options(**options), names
+
+    def _has_no_plan(self, call: _Call) -> ProgramError:
+        titles = "; ".join(part.title for part in call.stages.parts)
+        return ProgramError(f"{self!r} is several programs, and so has no plan as a whole: {titles}; explain tells all")
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """How it is computed for arguments like these, as text; options as of `Array.explain`."""
-        return _native.explain(*self._made(arguments, named))
+        call, how, names = self._made(arguments, named)
+        return call.stages.explain(how, names)
 
     def plan(self, *arguments: Any, **named: Any) -> str:
-        """The plan for arguments like these as JSON, which `jit(plan=...)` takes; options as of `Array.plan`."""
-        return _native.plan(*self._made(arguments, named)[:2])
+        """The plan for arguments like these as JSON, which `jit(plan=...)` takes; options as of `Array.plan`.
+
+        Raises ProgramError where it has loops, which are programs by themselves.
+        """
+        call, how, _ = self._made(arguments, named)
+        if call.stages.parts:
+            raise self._has_no_plan(call)
+        return _native.plan(call.made, how)
 
     def html(self, *arguments: Any, **named: Any) -> str:
-        """The plan as a page for a browser; options as of `Array.html`."""
-        return _native.html(*self._made(arguments, named))
+        """The plan as a page for a browser; options as of `Array.html`. Raises as `plan`."""
+        call, how, names = self._made(arguments, named)
+        if call.stages.parts:
+            raise self._has_no_plan(call)
+        return _native.html(call.made, how, names)
 
 
 _EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory")
@@ -221,7 +220,7 @@ class _Method:
 def _identity(array: Array) -> Array:
     """An array that a program can give, also where it is one of its inputs."""
     node = array._node
-    return Array(apply(identity(node.type), node)) if node.is_leaf else array
+    return Array(apply(identity(node.type), node)) if node.is_leaf and part_of(node) is None else array
 
 
 def jit(

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
 
 from . import _native
 from ._array import Array, identity, node_of
+from ._compute import run_options
 from ._creation import zeros
 from ._dtypes import BY_NAME, is_floating
 from ._errors import compute_nodes, run_program
-from ._formula import Made, apply, recorded
+from ._formula import Made, apply, recorded, replayed
 from ._functions import astype
 from ._indexing import take
-from ._jit import is_within_transformation, within_transformation
 from ._joining import stack
-from ._lines import line_of_user
-from ._native import Node, RunOptions, State, gradient_graph
+from ._native import ExplainOptions, Node, State, Type, gradient_graph
 from ._numbers import Course, is_number
+from ._parts import Part, are_traced, is_within_transformation, may_have_parts, within_transformation
+from ._transform import apart, slopes_of, total_flow, zeros_like
 from ._trees import flatten, places, unflatten
 
 _MOST_UNROLLED: Final = 10_000  # steps that become parts of a graph
@@ -30,7 +33,8 @@ _NO_END: Final = 2**62  # steps
 _KEPT_BYTES: Final = 2**16  # of what steps give that a run keeps: each step writes all of it
 _LONGEST_BLOCK: Final = 256  # steps of such a run
 
-Step = Callable[[Any, Any], tuple[Any, Any]]  # of what goes on and the number of the step: what goes on, what it gives
+# Of what goes on, the number of the step and its xs: what goes on, and what the step gives.
+Step = Callable[[Any, Any, Any], tuple[Any, Any]]
 
 
 @lru_cache(maxsize=128)
@@ -87,74 +91,262 @@ def _truth(value: Any) -> Array:
     return array != 0
 
 
-class _Loop:
-    """A step as a program with state: c0, c1, ... go on, n0, n1, ... after them, k0, k1, ... are from outside."""
+class _Step:
+    """A step that was traced: what it makes of its number, of what goes on, of its own x, and of arrays around it.
 
-    def __init__(self, step: Step, carried: _Carried, condition: Callable[[Any], Any] | None, is_back: bool) -> None:
-        self._carried = carried
-        self._is_back = is_back
-        self._course = Course()
-        number = Node.argument(node_of(np.int64(0)).type)
-        before = [Node.argument(node.type) for node in carried.nodes]
+    All of these are arguments, so that the same is made of others.
+    """
+
+    def __init__(
+        self, step: Step, carried: _Carried, xs: Sequence[Node], condition: Callable[[Any], Any] | None = None
+    ) -> None:
+        self.course = Course()
+        self.number = Node.argument(node_of(np.int64(0)).type)
+        self.before = [Node.argument(node.type) for node in carried.nodes]
+        self.rows = [Node.argument(node.type) for node in xs]
         made: list[Made] = []
-        with within_transformation(), recorded(made):
-            goes_on, gives = step(carried.built(before), self._course.argument(number))
-            after = carried.of(goes_on)
-            leaves: list[Any] = []
-            self._form = flatten(gives, leaves)
-            given = [node_of(leaf) for leaf in leaves]
-            truth = [] if condition is None else [_truth(condition(carried.built(after)))._node]
-            results = _named("n", after) | _named("y", given) | _named("go", truth)
-            results = {name: apply(identity(node.type), node) for name, node in results.items()}
-        self._given = given
-        around = _outside(made, [number, *before])
-        compute_nodes([node for node in around if not node.is_leaf])
-        self._outside = _reached(results, _named("k", around))
-        self._has_number = bool(_reached(results, {"i": number}))
-        inputs = self._outside | _reached(results, _named("c", before) | {"i": number})
-        text = _native.program_text(results, inputs)
-        text = _with_state(text, carried.nodes, is_back) + ("until go0[] == 0\n" if truth else "")
-        self._block = min(max(_KEPT_BYTES // max(sum(map(_bytes_in, given)), 1), 1), _LONGEST_BLOCK)
-        self._text = text + "".join(_collecting(j, node, self._block) for j, node in enumerate(given))
+        with within_transformation():
+            self.x = [take(Array(row), Array(self.number), axis=0)._node for row in self.rows]
+            with recorded(made):
+                own = carried.built(self.before), self.course.argument(self.number), [Array(x) for x in self.x]
+                goes_on, gives = step(*own)
+                after = carried.of(goes_on)
+                leaves: list[Any] = []
+                self.form = flatten(gives, leaves)
+                truth = [] if condition is None else [_truth(condition(carried.built(after)))._node]
+                results = [_same(node) for node in [*after, *map(node_of, leaves), *truth]]
+            given = [self.number, *self.before, *self.x]
+            self.outside = _outside(made, given)
+            self.around = [Node.argument(node.type) for node in self.outside]
+            images = dict(zip([*given, *self.outside], [*given, *self.around]))
+            self._made: list[Made] = []
+            with recorded(self._made):
+                replayed(made, images)
+            self.kept = [_same(node) for node in self.before]
+        results = [images.get(node, node) for node in results]
+        self.after, self.gives = results[: len(after)], results[len(after) : len(after) + len(leaves)]
+        self.truth = results[len(after) + len(leaves) :]
 
-    def run(self, first: int, steps: int) -> tuple[Any, Any]:
-        """What goes on after so many steps, the first of which has that number, and what all gave, side by side.
+    def of(
+        self, number: Node, before: Sequence[Node], x: Sequence[Node], around: Sequence[Node]
+    ) -> tuple[list[Node], list[Node]]:
+        """What goes on after a step of these, and what it gives."""
+        images = dict(zip([self.number, *self.before, *self.x, *self.around], [number, *before, *x, *around]))
+        replayed(self._made, images)
+        after, gives = ([images.get(node, node) for node in nodes] for nodes in (self.after, self.gives))
+        return after, gives
+
+
+class _LoopProgram:
+    """A step as a program with state: c0, c1, ... go on, n0, n1, ... after them, x0, x1, ... have an x for each step.
+
+    k0, k1, ... are from around the loop, y0, y1, ... what a step gives, go0 whether there is another one.
+    """
+
+    def __init__(self, step: _Step, keeps: bool, is_back: bool) -> None:
+        self._is_back = is_back
+        self._gives = [*step.gives, *(step.kept if keeps else [])]
+        results = _named("n", step.after) | _named("y", self._gives) | _named("go", step.truth)
+        inputs = _reached(
+            results,
+            _named("k", step.around) | _named("x", step.rows) | _named("c", step.before) | {"i": step.number},
+        )
+        self._inputs = inputs.keys()
+        text = _with_state(_native.program_text(results, inputs), step.before, is_back)
+        text += "until go0[] == 0\n" if step.truth else ""
+        self._block = min(max(_KEPT_BYTES // max(sum(map(_bytes_in, self._gives)), 1), 1), _LONGEST_BLOCK)
+        self.text = text + "".join(_collecting(j, node, self._block) for j, node in enumerate(self._gives))
+
+    def run(
+        self,
+        steps: int,
+        nodes: Sequence[Node],
+        xs: Sequence[Node],
+        around: Sequence[Node],
+        options: Mapping[str, Any],
+    ) -> list[Node]:
+        """What goes on after so many steps, and what all gave, side by side.
 
         Fewer steps are done where the condition does not hold.
         """
-        nodes = self._carried.nodes
-        columns: list[list[Any]] = [[] for _ in self._given]
+        fixed = {name: node for name, node in (_named("k", around) | _named("x", xs)).items() if name in self._inputs}
+        columns: list[list[Any]] = [[] for _ in self._gives]
         block = self._block if columns else steps
         for done in range(0, steps, block):
             count = min(block, steps - done)
-            outputs, after = self._run_block(first - done if self._is_back else first + done, count, nodes)
+            first = steps - 1 - done if self._is_back else done
+            outputs, after = self._run_block(first, count, nodes, fixed, options)
             nodes = [outputs[name] for name in _named("n", nodes)]
             for j, column in enumerate(columns):
                 column.append(np.asarray(Array(after.tensors[f"Y{j}"]))[:count])
         together = [np.concatenate(column)[:: -1 if self._is_back else 1] for column in columns]
-        gave = unflatten(self._form, [Array(self._left(node_of(column))) for column in together])
-        return self._carried.built([self._left(node) for node in nodes]), gave
+        return [*nodes, *(node_of(column) for column in together)]
 
-    def _run_block(self, first: int, steps: int, nodes: Sequence[Node]) -> tuple[dict[str, Node], State]:
-        inputs = _named("b", nodes) | self._outside
-        if self._has_number:
+    def _run_block(
+        self, first: int, steps: int, nodes: Sequence[Node], fixed: dict[str, Node], options: Mapping[str, Any]
+    ) -> tuple[dict[str, Node], State]:
+        inputs = _named("b", nodes) | fixed
+        if "i" in self._inputs:
             inputs["i0"] = node_of(np.int64(first))
-        for j, node in enumerate(self._given):
+        for j, node in enumerate(self._gives):
             inputs[f"z{j}"] = zeros((self._block, *node.type.shape), dtype=BY_NAME[node.type.dtype])._node
         compute_nodes([node for node in inputs.values() if not node.is_leaf])
-        return run_program(_program(self._text), inputs, RunOptions(steps=steps))
+        return run_program(_program(self.text), inputs, run_options(steps=steps, **options))
 
-    def check(self, *numbers: int) -> None:
-        """Raises what Python would of the numbers of steps."""
-        for number in numbers:
-            self._course.check([number])
 
-    def _left(self, node: Node) -> Node:
-        """The same elements, which know that no gradient goes through them."""
-        if not is_floating(BY_NAME[node.type.dtype]):
-            return node
-        made_of = [*self._carried.nodes, *self._outside.values()]
-        return Node.made_of(node, None, made_of, f"computed by a loop in {line_of_user()}")
+class _Loop(Part):
+    """Many steps: of what goes on, of xs, and of what is around it, it gives what goes on at last and what all gave.
+
+    For gradients it also keeps what went on before each step.
+    """
+
+    def __init__(
+        self,
+        step: _Step,
+        carried: _Carried,
+        xs: Sequence[Node],
+        steps: int,
+        *,
+        is_back: bool = False,
+        goes_on: Array | None = None,
+    ) -> None:
+        begins = [] if goes_on is None else [goes_on._node]
+        super().__init__([*carried.nodes, *xs, *step.outside, *begins], "a loop")
+        self._step = step
+        self._carried = carried
+        self._xs = list(xs)
+        self._steps = steps
+        self._is_back = is_back
+        self._programs: dict[bool, _LoopProgram] = {}
+        self._has_condition = goes_on is not None or bool(step.truth)
+        self._keeps = may_have_parts() and not self._has_condition and not are_traced(self.operands)
+        step.course.check([0])
+        step.course.check([steps - 1])
+
+    def results_in_form(self) -> tuple[Any, Any]:
+        """Its results, as the function gave them: what goes on at last, and what all steps gave."""
+        results = [Array(node) for node in self.placed()]
+        count = len(self._carried.nodes)
+        gave = unflatten(self._step.form, results[count : count + len(self._step.gives)])
+        return self._carried.built([array._node for array in results[:count]]), gave
+
+    def types(self) -> list[Type]:
+        """Of what goes on, and of what all steps give."""
+        kept = self._step.kept if self._keeps else []
+        return [*(node.type for node in self._carried.nodes), *map(self._column, [*self._step.gives, *kept])]
+
+    def _column(self, node: Node) -> Type:
+        return zeros((self._steps, *node.type.shape), dtype=BY_NAME[node.type.dtype])._node.type
+
+    def run(self, operands: Sequence[Node], options: Mapping[str, Any]) -> list[Node]:
+        """See `Part`."""
+        compute_nodes([node for node in operands if not node.is_leaf])
+        carried, xs, around, begins = self._groups(operands)
+        if not all(bool(Array(node)) for node in begins):
+            return carried
+        return self._program().run(self._steps, carried, xs, around, options)
+
+    def explain(self, how: ExplainOptions) -> str:
+        """See `Part`."""
+        return _program(self._program().text).explain(how)
+
+    def slopes(self, flows: Sequence[Node | None], wanted: Sequence[bool]) -> list[Node | None]:
+        """A loop over the steps in the other order, each of which is computed once more for its own gradient."""
+        if self._has_condition:
+            raise _native.ProgramError(
+                f"a gradient through what was computed by {self.title}: while_loop in a function that is traced does "
+                "not know how many steps there are; use einrel.fori_loop or einrel.scan"
+            )
+        return _Backward(self._step, self._groups(self.operands), self._groups(wanted), flows).slopes(
+            self._before_steps(), self._steps, self._is_back
+        )
+
+    def _program(self) -> _LoopProgram:
+        if self._keeps not in self._programs:
+            self._programs[self._keeps] = _LoopProgram(self._step, self._keeps, self._is_back)
+        return self._programs[self._keeps]
+
+    def _groups(self, of_operands: Sequence[Any]) -> list[list[Any]]:
+        """What belongs to operands: to those that go on, the xs, those around, and to whether it begins."""
+        rest = iter(of_operands)
+        return [list(islice(rest, len(group))) for group in (self._carried.nodes, self._xs, self._step.outside)] + [
+            list(rest)
+        ]
+
+    def _before_steps(self) -> list[Node]:
+        """What went on before each step."""
+        if not self._keeps:
+            self._keeps = True
+            known = len(self.results)
+            self.add(
+                [Node.argument(type) for type in self.types()[known:]]
+                if are_traced(self.operands)
+                else self.run(self.operands, {})[known:]
+            )
+        return self.results[-len(self._carried.nodes) :]
+
+
+class _Backward:
+    """The gradient of a loop: what flows back through its steps, to those of its operands that are wanted."""
+
+    def __init__(
+        self,
+        step: _Step,
+        operands: Sequence[Sequence[Node]],
+        wanted: Sequence[Sequence[bool]],
+        flows: Sequence[Node | None],
+    ) -> None:
+        self._step = step
+        (carried, self._xs, self._around, _) = operands
+        self._on = [j for j, node in enumerate(carried) if is_floating(BY_NAME[node.type.dtype])]
+        self._by_x = [j for j, is_wanted in enumerate(wanted[1]) if is_wanted]
+        self._by_around = [j for j, is_wanted in enumerate(wanted[2]) if is_wanted]
+        count = len(carried)
+        self._into = [flows[j] or zeros_like(carried[j]) for j in self._on]
+        gives = [*step.gives, *step.kept]
+        self._given = [j for j in range(len(gives)) if count + j < len(flows) and flows[count + j] is not None]
+        self._into_given = [node for node in flows[count:] if node is not None]
+        self._counts = [count, len(self._xs), len(self._around)]
+
+    def slopes(self, before: Sequence[Node], steps: int, is_back: bool) -> list[Node | None]:
+        """Of all operands of the loop, where `before` went on before its steps."""
+        sums = [zeros_like(self._around[j]) for j in self._by_around]
+        rest = [] if self._into or sums else [0.0]  # a loop carries something
+        carried = _Carried(self._back, ([Array(node) for node in self._into], [Array(node) for node in sums], rest))
+        xs = [*before, *self._xs, *self._into_given]
+        loop = _Loop(_Step(self._back, carried, xs), carried, xs, steps, is_back=not is_back)
+        (on, around, _), by_x = loop.results_in_form()
+        into_carried, into_x, into_around = ([None] * count for count in self._counts)
+        for which, nodes, found in (
+            (self._on, into_carried, on),
+            (self._by_x, into_x, by_x),
+            (self._by_around, into_around, around),
+        ):
+            for place, slope in zip(which, found):
+                nodes[place] = slope._node
+        return [*into_carried, *into_x, *into_around]
+
+    def _back(self, value: Any, number: Array, rows: Sequence[Array]) -> tuple[Any, Any]:
+        """One step back."""
+        step = self._step
+        into, sums, rest = value
+        nodes = [apart(row._node) for row in rows]
+        before, x = nodes[: self._counts[0]], nodes[self._counts[0] : sum(self._counts[:2])]
+        into_given = [Array(node) for node in nodes[sum(self._counts[:2]) :]]
+        around = [apart(node) if j in self._by_around else node for j, node in enumerate(self._around)]
+        after, gives = step.of(node_of(number), before, x, around)
+        gives += before
+        results = [*(after[j] for j in self._on), *(gives[j] for j in self._given)]
+        by = [*(before[j] for j in self._on), *(x[j] for j in self._by_x), *(around[j] for j in self._by_around)]
+        total = total_flow(zip(results, [*(flow._node for flow in into), *(flow._node for flow in into_given)]))
+        slopes = iter([Array(node) for node in slopes_of(total, by)])
+        on = [next(slopes) for _ in self._on]
+        by_x = [next(slopes) for _ in self._by_x]
+        return (on, [one + next(slopes) for one in sums], rest), by_x
+
+
+def _same(node: Node) -> Node:
+    return apply(identity(node.type), node)
 
 
 def _outside(made: Sequence[Made], own: Sequence[Node]) -> list[Node]:
@@ -201,76 +393,71 @@ def _with_state(text: str, carried: Sequence[Node], is_back: bool) -> str:
     return dims + text
 
 
-def _check_unrolled(name: str, steps: int) -> None:
+def _unrolled(name: str, steps: int) -> range:
+    """The steps, of a loop whose steps become parts of a graph."""
     if steps > _MOST_UNROLLED:
         raise _native.ProgramError(
-            f"einrel.{name} of {steps} steps in a function that is traced or differentiated: each step becomes a part "
-            f"of the program, of which there are {_MOST_UNROLLED} at most; outside of such a function all "
-            "steps are one program"
+            f"einrel.{name} of {steps} steps in a step of another loop, or in a function of einrel.vmap or einrel.vjp: "
+            f"there each step becomes a part of the program, of which there are {_MOST_UNROLLED} at most"
         )
+    return range(steps)
 
 
-def _are_traced(nodes: Sequence[Node]) -> bool:
-    return any(node.is_traced for node in nodes)
+def _is_unrolled() -> bool:
+    return is_within_transformation() and not may_have_parts()
 
 
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """What body(i, value) makes of a value, for i from `lower` up to `upper`: each step takes what the one before gave.
 
     The value is an array, or several in containers, which keep their types and shapes. The body is traced once, and all
-    steps run as one program with state. In a function that is traced or differentiated each step becomes a part of
-    that.
+    steps run as one program with state, also in a function that is traced or differentiated; the gradient is a loop
+    over the steps in the other order. In a step of another loop, and in functions of `vmap`, `jvp`, `vjp` and
+    `jacobian`, each step becomes a part of that.
 
     >>> fori_loop(0, 10, lambda i, x: x + i, 0).tolist()
     45
     """
     first, steps = operator.index(lower), max(operator.index(upper) - operator.index(lower), 0)
     carried = _Carried(body, init)
-    if is_within_transformation():
-        _check_unrolled("fori_loop", steps)
+    if _is_unrolled():
         nodes = carried.nodes
-        for i in range(first, first + steps):
-            nodes = carried.of(body(i, carried.built(nodes)))
+        for i in _unrolled("fori_loop", steps):
+            nodes = carried.of(body(first + i, carried.built(nodes)))
         return carried.built(nodes)
     if steps == 0:
         return carried.built(carried.nodes)
-    compute_nodes([node for node in carried.nodes if not node.is_leaf])
-    loop = _Loop(lambda value, i: (body(i, value), None), carried, None, False)
-    loop.check(first, first + steps - 1)
-    return loop.run(first, steps)[0]
+    step = _Step(lambda value, i, _: (body(i + first if first else i, value), None), carried, [])
+    return _Loop(step, carried, [], steps).results_in_form()[0]
 
 
 def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
     """What body(value) makes of a value, again and again while condition(value) holds.
 
-    As `fori_loop`; but in a function that is traced nobody knows how many steps there are, so that there it is an
-    error.
+    As `fori_loop`. In a function that is differentiated, but not traced, steps are done one by one, and gradients go
+    through them. In one that is traced nobody knows how many there are: there it has no gradient, and where steps would
+    become parts of something else it is an error.
 
     >>> while_loop(lambda x: x < 100, lambda x: x * 3, 1).tolist()
     243
     """
     carried = _Carried(body, init)
-    nodes = carried.nodes
-    if is_within_transformation():
-        steps = 0
-        while True:
-            goes_on = _truth(condition(carried.built(nodes)))
-            if _are_traced([goes_on._node]):
-                raise _native.ProgramError(
-                    "einrel.while_loop in a function that is traced: elements say how many steps there are, and are "
-                    "not known yet; call it outside, where it is a program by itself, or use einrel.fori_loop and "
-                    "einrel.where"
-                )
-            if not bool(goes_on):
-                return carried.built(nodes)
-            steps += 1
-            _check_unrolled("while_loop", steps)
-            nodes = carried.of(body(carried.built(nodes)))
-    compute_nodes([node for node in nodes if not node.is_leaf])
-    if not bool(_truth(condition(carried.built(nodes)))):
-        return carried.built(nodes)
-    loop = _Loop(lambda value, _: (body(value), None), carried, condition, False)
-    return loop.run(0, _NO_END)[0]
+    for steps in itertools.count():
+        goes_on = _truth(condition(carried.built(carried.nodes)))
+        is_awaited = are_traced([goes_on._node, *carried.nodes])
+        if is_awaited and not may_have_parts():
+            raise _native.ProgramError(
+                "einrel.while_loop in a step of another loop, or in a function of einrel.vmap or einrel.vjp: elements "
+                "say how many steps there are, and are not known yet; use einrel.fori_loop and einrel.where"
+            )
+        if is_awaited or not is_within_transformation():
+            break
+        if not bool(goes_on):
+            return carried.built(carried.nodes)
+        _unrolled("while_loop", steps + 1)
+        carried.nodes = carried.of(body(carried.built(carried.nodes)))
+    step = _Step(lambda value, *_: (body(value), None), carried, [], condition)
+    return _Loop(step, carried, [], _NO_END, goes_on=goes_on).results_in_form()[0]
 
 
 def scan(
@@ -311,19 +498,15 @@ def scan(
             raise TypeError(f"{function} gave a {kind}: a step of einrel.scan gives what goes on, and a result")
         return both
 
-    def step(value: Any, i: Any) -> tuple[Any, Any]:
-        return of(value, [take(array, i, axis=0) for array in arrays])
-
-    order = range(steps)[::-1] if reverse else range(steps)
     if steps == 0:
         value = carried.built(carried.nodes)
         return value, _of_no_steps(of(value, [zeros(x.shape[1:], dtype=x.dtype) for x in arrays])[1])
-    if is_within_transformation():
-        return _unrolled_scan(step, carried, order)
-    compute_nodes([node for node in carried.nodes if not node.is_leaf])
-    loop = _Loop(step, carried, None, reverse)
-    loop.check(order[0], order[-1])
-    return loop.run(order[0], steps)
+    if _is_unrolled():
+        order = _unrolled("scan", steps)[:: -1 if reverse else 1]
+        return _unrolled_scan(lambda value, i: of(value, [take(x, i, axis=0) for x in arrays]), carried, order)
+    xs = [array._node for array in arrays]
+    step = _Step(lambda value, _, x: of(value, x), carried, xs)
+    return _Loop(step, carried, xs, steps, is_back=reverse).results_in_form()
 
 
 def _of_no_steps(gives: Any) -> Any:
@@ -334,8 +517,7 @@ def _of_no_steps(gives: Any) -> Any:
     return unflatten(form, [zeros((0, *array.shape), dtype=array.dtype) for array in arrays])
 
 
-def _unrolled_scan(step: Step, carried: _Carried, order: range) -> tuple[Any, Any]:
-    _check_unrolled("scan", len(order))
+def _unrolled_scan(step: Callable[[Any, int], tuple[Any, Any]], carried: _Carried, order: range) -> tuple[Any, Any]:
     nodes, rows, form = carried.nodes, [], None
     for i in order:
         after, gives = step(carried.built(nodes), i)

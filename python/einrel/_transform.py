@@ -5,18 +5,22 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
 
+import einrel as er
+
 from . import _native
 from ._array import Array, asarray, identity, node_of
-from ._dtypes import BY_NAME, is_floating
+from ._creation import zeros
+from ._dtypes import BY_NAME, is_complex, is_floating
 from ._formula import Definition, apply, kept, record, recorded
-from ._jit import within_transformation
 from ._native import Node, Type, check, gradient_graph
 from ._numbers import Course, TracedNumber, is_number
+from ._parts import in_order, part_of, within_transformation
+from ._reductions import sum as sum_
 from ._trees import check_unchanged, flatten, leaf_of, unflatten
 
 
@@ -65,6 +69,11 @@ class Apart:
         return [apart]
 
 
+def apart(node: Node) -> Node:
+    """The same elements, for which no other array is taken."""
+    return Apart()(node)[0]
+
+
 def slopes_of(of: Node, by: Sequence[Node], *, may_be_zero: bool = True) -> list[Node]:
     """How `of` changes with each of these, which are different."""
     return Slopes(may_be_zero)(of, *by)
@@ -72,8 +81,31 @@ def slopes_of(of: Node, by: Sequence[Node], *, may_be_zero: bool = True) -> list
 
 def _found_slopes(of: Node, by: Sequence[Node], may_be_zero: bool) -> list[Node]:
     (copy,), copies, are_reached, left = gradient_graph([of], by)
+    if in_order(node for node, _ in left):
+        found = _slopes_through_parts(of, by, [node for node, _ in left])
+    elif may_be_zero:
+        found = _slopes_in_graph(of, by)
+    else:
+        _check_known(copy, left)
+        if not all(are_reached):
+            raise _no_slope(by[are_reached.index(False)])
+        return _slopes_in(copy, copies)
+    if not may_be_zero and None in found:
+        raise _no_slope(by[found.index(None)])
+    return [slope or zeros_like(node) for slope, node in zip(found, by)]
+
+
+def _no_slope(by: Node) -> _native.ProgramError:
+    return _native.ProgramError(
+        f"the gradient is 0 everywhere: what it is of does not depend on the array of shape {by.type.shape} that it is "
+        "by, which may be a copy, or made later"
+    )
+
+
+def _check_known(of: Node, left: Sequence[tuple[Node, str]]) -> None:
+    """Raises where a way to `of` begins at what was made outside of the graph."""
     for node, where in left:
-        if node is copy or _flows(copy, node):
+        if part_of(node) is None and (node is of or _flows(of, node)):
             remedy = (
                 "er.grad of a function keeps it" if where.startswith("computed") else "use functions of einrel there"
             )
@@ -81,14 +113,12 @@ def _found_slopes(of: Node, by: Sequence[Node], may_be_zero: bool) -> list[Node]
                 f"a gradient through what was {where}: how it follows from the array that the gradient is by is not "
                 f"known; {remedy}, or, where a constant is meant, er.stop_gradient(...)"
             )
-    if not may_be_zero:
-        if not all(are_reached):
-            shape = by[are_reached.index(False)].type.shape
-            raise _native.ProgramError(
-                f"the gradient is 0 everywhere: what it is of does not depend on the array of shape {shape} that it is "
-                "by, which may be a copy, or made later"
-            )
-        return _slopes_in(copy, copies)
+
+
+def _slopes_in_graph(of: Node, by: Sequence[Node]) -> list[Node | None]:
+    """How `of` changes with each of these by what is seen in the graph; None where it does not."""
+    (copy,), copies, are_reached, left = gradient_graph([of], by)
+    _check_known(copy, left)
     used = [i for i, is_reached in enumerate(are_reached) if is_reached]
     try:
         found = _slopes_in(copy, [copies[i] for i in used]) if used else []
@@ -96,11 +126,57 @@ def _found_slopes(of: Node, by: Sequence[Node], may_be_zero: bool) -> list[Node]
         used = [i for i in used if _flows(copy, copies[i])]
         found = _slopes_in(copy, [copies[i] for i in used]) if used else []
     slopes = dict(zip(used, found))
-    return [slopes[i] if i in slopes else _zeros(node) for i, node in enumerate(by)]
+    return [slopes.get(i) for i in range(len(by))]
 
 
-def _zeros(like: Node) -> Node:
-    return node_of(np.zeros(like.type.shape, BY_NAME[like.type.dtype]))
+def _slopes_through_parts(of: Node, by: Sequence[Node], left: Sequence[Node]) -> list[Node | None]:
+    """The same through parts that are programs by themselves, the last one first."""
+    parts = in_order(left)
+    flows: dict[Node, Node] = {}
+
+    def flow_back(of: Node, count: int, arguments: Sequence[Node] = (), values: Sequence[Node] = ()) -> None:
+        results = [node for part in parts[:count] for node in part.results if is_floating(BY_NAME[node.type.dtype])]
+        to = list(dict.fromkeys([*by, *results]))
+        found = {node: slope for node, slope in zip(to, _slopes_in_graph(of, to)) if slope is not None}
+        slopes = list(found.values())
+        if arguments:
+            slopes = _native.substituted(slopes, arguments, values)
+        for node, slope in zip(found, slopes):
+            flows[node] = (Array(flows[node]) + Array(slope))._node if node in flows else slope
+
+    flow_back(of, len(parts))
+    for count, part in reversed(list(enumerate(parts))):
+        into = [flows.get(node) for node in part.results]
+        if not any(into):
+            continue
+        depend = [_depends(node, [*by, *left]) for node in part.operands]
+        slopes = zip(part.operands, part.slopes(into, depend), depend)
+        reached = [(node, slope) for node, slope, does in slopes if does and slope is not None]
+        if reached:
+            arguments = [Node.argument(slope.type) for _, slope in reached]
+            total = total_flow(zip([node for node, _ in reached], arguments))
+            flow_back(total, count, arguments, [slope for _, slope in reached])
+    return [flows.get(node) for node in by]
+
+
+def _depends(node: Node, by: Sequence[Node]) -> bool:
+    return is_floating(BY_NAME[node.type.dtype]) and any(gradient_graph([node], by)[2])
+
+
+def total_flow(results: Iterable[tuple[Node, Node]]) -> Node:
+    """A number whose gradient by something is what flows to it, of what flows back into each result."""
+    parts = [
+        sum_(
+            er.real(Array(node) * er.conj(Array(flow))) if is_complex(Array(node).dtype) else Array(node) * Array(flow)
+        )
+        for node, flow in results
+    ]
+    return functools.reduce(operator.add, parts)._node
+
+
+def zeros_like(like: Node) -> Node:
+    """0 in its shape and type."""
+    return zeros(like.type.shape, dtype=BY_NAME[like.type.dtype])._node
 
 
 @overload
@@ -151,11 +227,11 @@ def grad(of: Any, wrt: Any = 0, has_aux: bool = False, *, argnums: Any = None) -
 
 
 @contextlib.contextmanager
-def differentiating() -> Iterator[None]:
+def differentiating(*, may_have_parts: bool = False) -> Iterator[None]:
     """Meanwhile whatever is computed keeps how it was made."""
     _native.keep_histories(True)
     try:
-        with within_transformation():
+        with within_transformation(may_have_parts=may_have_parts):
             yield
     finally:
         _native.keep_histories(False)
@@ -222,7 +298,7 @@ def value_and_grad(
         positions = chosen(argnums, len(given))
         forms: list[Any] = []
         apart: list[Array] = []
-        with differentiating():
+        with differentiating(may_have_parts=True):
             for position in positions:
                 leaves: list[Any] = []
                 form = flatten(arguments[position], leaves, own_of)

@@ -30,8 +30,8 @@ from ._formula import (
     label,
     recorded,
 )
-from ._jit import within_transformation
 from ._native import Node, Type, gradient_graph
+from ._parts import within_transformation
 from ._reductions import sum as sum_
 from ._shapes import broadcast_to, moveaxis
 from ._transform import Apart, Slopes, slopes_of

@@ -38,19 +38,7 @@ void visit_after_operands(const NodePtr& wanted, const Operands& operands, const
 
 /// The result of a traced function of these: its graph with them in place of its arguments.
 NodePtr result_of(const Call& call, const std::vector<NodePtr>& arguments) {
-  std::unordered_map<const Node*, NodePtr> made;
-  for (std::size_t i = 0; i < arguments.size(); ++i) made.emplace(call.graph->arguments[i].get(), arguments[i]);
-  const auto known = [&](const NodePtr& node) { return !node->is_traced() || made.count(node.get()) != 0; };
-  const auto image = [&](const NodePtr& node) { return node->is_traced() ? made.at(node.get()) : node; };
-  const NodePtr& result = call.graph->results[call.which];
-  visit_after_operands(
-      result, [](const NodePtr& node) { return node->operands(); }, known,
-      [&](const NodePtr& node) {
-        std::vector<NodePtr> operands;
-        for (const NodePtr& operand : node->operands()) operands.push_back(image(operand));
-        made.emplace(node.get(), node->definition() ? node->copy(std::move(operands)) : node);
-      });
-  return image(result);
+  return substituted({call.graph->results[call.which]}, call.graph->arguments, arguments).front();
 }
 
 class Copies {
@@ -127,6 +115,27 @@ class Copies {
 };
 
 }  // namespace
+
+std::vector<NodePtr> substituted(const std::vector<NodePtr>& nodes, const std::vector<NodePtr>& arguments,
+                                 const std::vector<NodePtr>& values) {
+  std::unordered_map<const Node*, NodePtr> made;
+  for (std::size_t i = 0; i < arguments.size(); ++i) made.emplace(arguments[i].get(), values.at(i));
+  const auto operands = [](const NodePtr& node) {
+    return node->definition() ? node->operands() : std::vector<NodePtr>();
+  };
+  const auto known = [&](const NodePtr& node) { return !node->is_traced() || made.count(node.get()) != 0; };
+  const auto image = [&](const NodePtr& node) { return node->is_traced() ? made.at(node.get()) : node; };
+  std::vector<NodePtr> images;
+  for (const NodePtr& wanted : nodes) {
+    visit_after_operands(wanted, operands, known, [&](const NodePtr& node) {
+      std::vector<NodePtr> own;
+      for (const NodePtr& operand : operands(node)) own.push_back(image(operand));
+      made.emplace(node.get(), node->definition() ? node->copy(std::move(own)) : node);
+    });
+    images.push_back(image(wanted));
+  }
+  return images;
+}
 
 GradientGraph gradient_graph(const std::vector<NodePtr>& of, const std::vector<NodePtr>& by) {
   Copies copies(by);

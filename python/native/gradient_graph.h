@@ -20,4 +20,8 @@ struct GradientGraph {
 /// computed on the way from one of `by` is made anew as it was made, and so are results of functions that were traced.
 GradientGraph gradient_graph(const std::vector<NodePtr>& of, const std::vector<NodePtr>& by);
 
+/// Copies of nodes in which `values` stand in place of `arguments`, which are arguments of functions that are traced.
+std::vector<NodePtr> substituted(const std::vector<NodePtr>& nodes, const std::vector<NodePtr>& arguments,
+                                 const std::vector<NodePtr>& values);
+
 }  // namespace einrel::python

@@ -122,7 +122,7 @@ void bind_nodes(nb::module_& module) {
           [](NodePtr leaf, std::shared_ptr<const Definition> definition, std::vector<NodePtr> operands,
              std::string where) {
             leaf->was_made_by(std::move(definition), std::move(operands));
-            remember_later(leaf, std::move(where));
+            if (leaf->value()) remember_later(leaf, std::move(where));
             return leaf;
           },
           nb::arg("leaf"), nb::arg("definition").none(), nb::arg("operands"), nb::arg("where"))

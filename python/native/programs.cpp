@@ -432,6 +432,7 @@ void bind_programs(nb::module_& module) {
     GradientGraph graph = gradient_graph(of, by);
     return std::make_tuple(graph.of, graph.by, graph.are_reached, graph.left);
   });
+  module.def("substituted", &substituted);
   module.def("keep_histories", &keep_histories);
   module.def("planners", [] {
     std::vector<std::pair<std::string, std::string>> planners;

@@ -196,20 +196,10 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "numbers": (lambda: er.scan(lambda v, x: (v, v), 0.0, 1.0), ValueError, "say one number"),
     "condition": (lambda: er.while_loop(lambda x: x > 0, lambda x: x, A), TypeError, r"a condition of shape \(3, 3\)"),
     "elements": (lambda: er.fori_loop(0, 3, lambda i, x: x if x > 0 else -x, 1.0), er.ProgramError, "traced"),
-    "traced": (
-        lambda: er.jit(lambda n: er.while_loop(lambda x: x < n, lambda x: x * 2, 1.0))(9.0),
-        er.ProgramError,
-        "elements say how many steps",
-    ),
     "a traced bound": (
         lambda: er.jit(lambda n: er.fori_loop(0, n, lambda i, x: x, 1.0))(3),
         TypeError,
         "static_argnums",
-    ),
-    "too many": (
-        lambda: er.jit(lambda x: er.fori_loop(0, 10**6, lambda i, x: x, x))(1.0),
-        er.ProgramError,
-        "1000000 steps in a function that is traced",
     ),
 }
 

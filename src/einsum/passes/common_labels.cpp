@@ -1,6 +1,7 @@
 #include "einsum/passes/common_labels.h"
 
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -68,13 +69,16 @@ class CommonLabels {
   }
   std::string fresh(const std::string& wanted) {
     std::string name = wanted;
-    for (std::size_t count = 2; !used_.insert(name).second; ++count) name = wanted + "_" + std::to_string(count);
+    std::size_t& last = last_counts_[wanted];
+    if (last == 0) last = 1;
+    while (!used_.insert(name).second) name = wanted + "_" + std::to_string(++last);
     return name;
   }
 
   std::vector<std::vector<std::vector<Label>>> dimensions_;  // by vertex
   std::vector<Shape> bounds_;                                // the same
   std::set<std::string> used_;
+  std::map<std::string, std::size_t> last_counts_;  // by what was wanted: no smaller one is free
 };
 
 }  // namespace
