@@ -145,7 +145,7 @@ from . import (
     _signals,
     _statistics,
 )
-from . import linalg, optim, random
+from . import linalg, models, optim, random
 from ._aliases import *
 from ._cumulative import *
 from ._mathematics import *
@@ -374,6 +374,7 @@ __all__ = [
     "meshgrid",
     "min",
     "minimum",
+    "models",
     "moveaxis",
     "multiply",
     "nan",

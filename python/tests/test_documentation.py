@@ -13,7 +13,7 @@ import pytest
 import einrel
 from einrel import _elementwise, _mathematics
 
-MODULES = ["einrel", *sorted(f"einrel.{module.name}" for module in pkgutil.iter_modules(einrel.__path__))]
+MODULES = ["einrel", *sorted(module.name for module in pkgutil.walk_packages(einrel.__path__, "einrel."))]
 FUNCTIONS = {**_elementwise.UNARY, **_elementwise.BINARY, **_mathematics.UNARY, **_mathematics.BINARY}
 NAMES = {"np": np, **{name: getattr(einrel, name) for name in dir(einrel) if not name.startswith("__")}}
 
@@ -24,7 +24,7 @@ def test_module(name: str) -> None:
     assert doctest.testmod(module, globs={**NAMES, **vars(module)}).failed == 0
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/python.md", "docs/transformations.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/models.md", "docs/python.md", "docs/transformations.md"])
 def test_document(name: str) -> None:
     file = Path(__file__).parents[2] / name
     assert doctest.testfile(str(file), module_relative=False, optionflags=doctest.ELLIPSIS).failed == 0

@@ -56,8 +56,9 @@ def wheel(tmp_path_factory):
     subprocess.run(
         ["cmake", "--install", BUILD, "--component", "python", "--prefix", root], check=True, capture_output=True
     )
-    for module in PACKAGE.glob("*.py"):
-        shutil.copy(module, root / "einrel")
+    for module in PACKAGE.rglob("*.py"):
+        (root / "einrel" / module.relative_to(PACKAGE)).parent.mkdir(exist_ok=True)
+        shutil.copy(module, root / "einrel" / module.relative_to(PACKAGE))
     return root
 
 

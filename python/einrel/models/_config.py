@@ -1,0 +1,199 @@
+"""What a model's files say of its architecture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ._errors import ModelError
+
+_MOST: Final = 2**31 - 1  # no extent of a model is larger
+
+
+class Fields:
+    """The entries of a configuration, read with their types; errors say the file and the entry."""
+
+    def __init__(self, path: str, entries: Mapping[str, Any], prefix: str = "") -> None:
+        self._path, self._entries, self._prefix = path, entries, prefix
+
+    def get(self, name: str) -> Any:
+        """An entry, None where there is none."""
+        return self._entries.get(self._prefix + name)
+
+    def fail(self, name: str, problem: str) -> ModelError:
+        """What is wrong with an entry."""
+        return ModelError(f"{self._path}: {self._prefix}{name} {problem}")
+
+    def whole(self, name: str, default: int | None = None) -> int:
+        """A whole number of 1 or more."""
+        value = default if self.get(name) is None else self.get(name)
+        if value is None:
+            raise self.fail(name, "is missing")
+        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST:
+            raise self.fail(name, f"is {value!r}: it has to be a whole number of 1 or more")
+        return value
+
+    def number(self, name: str, default: float | None = None) -> float:
+        """A number above 0."""
+        value = default if self.get(name) is None else self.get(name)
+        if value is None:
+            raise self.fail(name, "is missing")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
+            raise self.fail(name, f"is {value!r}: it has to be a number above 0")
+        return float(value)
+
+    def choice(self, name: str, known: tuple[str, ...], default: str) -> str:
+        """One of some words."""
+        value = default if self.get(name) is None else self.get(name)
+        if value not in known:
+            raise self.fail(name, f"is {value!r}, which is not supported; supported: {', '.join(known)}")
+        return str(value)
+
+
+@dataclass(frozen=True)
+class LlamaConfig:
+    """An architecture of LLaMA's kind: RMSNorm, rotary embeddings, grouped-query attention, SwiGLU.
+
+    `width` is the length of a token's vector; `heads` read `kv_heads` keys and values of length `head_width` each;
+    `hidden` is the width of SwiGLU. `rope_factors` divide the frequencies of the rotary embedding, one for each of the
+    head_width / 2 pairs of columns; these are neighbours if `has_neighbours_as_pairs`, else they lie head_width / 2
+    apart. A token sees as many tokens as `window` says, itself included; all before it, where that is None. `optional`
+    names the biases and norms that each layer has (inputs of `_llama.PARTS`).
+    """
+
+    layers: int
+    width: int
+    heads: int
+    kv_heads: int
+    head_width: int
+    hidden: int
+    vocabulary: int
+    epsilon: float
+    rope_base: float
+    rope_factors: tuple[float, ...] | None
+    has_neighbours_as_pairs: bool
+    window: int | None
+    is_tied: bool
+    longest: int | None
+    optional: frozenset[str]
+
+    def __post_init__(self) -> None:
+        if self.heads % self.kv_heads:
+            raise ModelError(f"{self.heads} heads cannot share {self.kv_heads} heads of keys and values evenly")
+        if self.head_width % 2:
+            raise ModelError(f"a rotary embedding turns pairs of columns, but a head has {self.head_width}")
+        if self.layers > 1000:
+            raise ModelError(f"{self.layers} layers are more than a program can have: 1000")
+
+
+_HUGGING_FACE: Final = ("llama", "mistral", "qwen2", "qwen3")
+_GGUF: Final = ("llama", "qwen2", "qwen3")
+# What all models of a kind have besides LLaMA's weights.
+_OF_KIND: Final = {"qwen2": frozenset({"BQ", "BK", "BV"}), "qwen3": frozenset({"GQ", "GK"})}
+_ATTENTION_BIASES: Final = frozenset({"BQ", "BK", "BV", "BO"})
+_MLP_BIASES: Final = frozenset({"BGate", "BUp", "BDown"})
+
+
+def llama_of_json(path: str, entries: Mapping[str, Any]) -> LlamaConfig:
+    """The architecture in Hugging Face's config.json."""
+    fields = Fields(path, entries)
+    kind = fields.choice("model_type", _HUGGING_FACE, "")
+    fields.choice("hidden_act", ("silu",), "silu")
+    heads, width = fields.whole("num_attention_heads"), fields.whole("hidden_size")
+    # Defaults are those of Hugging Face's classes, where these do not change what was meant.
+    head_width = fields.whole("head_dim", None if kind == "qwen3" else max(width // heads, 1))
+    rope = entries.get("rope_parameters") or entries.get("rope_scaling") or {}
+    if not isinstance(rope, Mapping):
+        raise fields.fail("rope_scaling", f"is {rope!r}: it has to be an object")
+    base = Fields(path, {**entries, **rope}).number("rope_theta", 10000.0)
+    if fields.get("use_sliding_window"):
+        raise fields.fail("use_sliding_window", "is true, where only some layers have a window: it is not supported")
+    return LlamaConfig(
+        layers=fields.whole("num_hidden_layers"),
+        width=width,
+        heads=heads,
+        kv_heads=fields.whole("num_key_value_heads", heads if kind == "llama" else None),
+        head_width=head_width,
+        hidden=fields.whole("intermediate_size"),
+        vocabulary=fields.whole("vocab_size"),
+        epsilon=fields.number("rms_norm_eps", 1e-6),
+        rope_base=base,
+        rope_factors=_rope_factors(Fields(path, rope), base, head_width),
+        has_neighbours_as_pairs=False,
+        window=_optional(fields, "sliding_window") if kind == "mistral" else None,
+        is_tied=bool(fields.get("tie_word_embeddings")),
+        longest=_optional(fields, "max_position_embeddings"),
+        optional=_OF_KIND.get(kind, frozenset())
+        | (_ATTENTION_BIASES if fields.get("attention_bias") else frozenset())
+        | (_MLP_BIASES if fields.get("mlp_bias") else frozenset()),
+    )
+
+
+def _optional(fields: Fields, name: str) -> int | None:
+    return None if fields.get(name) is None else fields.whole(name)
+
+
+def _rope_factors(rope: Fields, base: float, head_width: int) -> tuple[float, ...] | None:
+    """What divides the frequencies: as Hugging Face computes them for "linear" and "llama3" (LLaMA 3.1)."""
+    kind = rope.get("rope_type") or rope.get("type") or "default"
+    if kind == "default":
+        return None
+    pairs = range(head_width // 2)
+    if kind == "linear":
+        return tuple(rope.number("factor") for _ in pairs)
+    if kind != "llama3":
+        raise rope.fail("rope_type", f"is {kind!r}, which is not supported; supported: default, linear, llama3")
+    factor, low, high = rope.number("factor"), rope.number("low_freq_factor"), rope.number("high_freq_factor")
+    trained = rope.whole("original_max_position_embeddings")
+    if low >= high:
+        raise rope.fail("low_freq_factor", f"is {low}, which is not below high_freq_factor, {high}")
+
+    def of_pair(pair: int) -> float:
+        turns = (
+            trained * math.pow(base, -2 * pair / head_width) / (2 * math.pi)
+        )  # of the pair, over what it was trained on
+        share = min(max((turns - low) / (high - low), 0.0), 1.0)
+        return 1 / ((1 - share) / factor + share)
+
+    return tuple(of_pair(pair) for pair in pairs)
+
+
+def llama_of_gguf(
+    path: str, entries: Mapping[str, Any], vocabulary: int, is_tied: bool, found: frozenset[str]
+) -> LlamaConfig:
+    """The architecture in the metadata of a GGUF file, which leaves some to its tensors.
+
+    These are the `vocabulary`, whether the embedding is the output, too, and the optional weights `found` in the first
+    layer. Factors of frequencies are a tensor there (rope_freqs).
+    """
+    kind = Fields(path, entries).choice("general.architecture", _GGUF, "")
+    fields = Fields(path, entries, f"{kind}.")
+    if fields.get("expert_count"):
+        raise fields.fail("expert_count", f"is {fields.get('expert_count')}: mixtures of experts are not supported")
+    heads, width = fields.whole("attention.head_count"), fields.whole("embedding_length")
+    head_width = fields.whole("attention.key_length", max(width // heads, 1))
+    if fields.whole("attention.value_length", head_width) != head_width:
+        raise fields.fail("attention.value_length", "differs from that of keys, which is not supported")
+    if fields.whole("rope.dimension_count", head_width) != head_width:
+        raise fields.fail("rope.dimension_count", f"is not {head_width}: a part of a head is turned, not supported")
+    scaling = fields.choice("rope.scaling.type", ("none", "linear"), "none")
+    factor = fields.number("rope.scaling.factor", 1.0)
+    return LlamaConfig(
+        layers=fields.whole("block_count"),
+        width=width,
+        heads=heads,
+        kv_heads=fields.whole("attention.head_count_kv", heads),
+        head_width=head_width,
+        hidden=fields.whole("feed_forward_length"),
+        vocabulary=vocabulary,
+        epsilon=fields.number("attention.layer_norm_rms_epsilon"),
+        rope_base=fields.number("rope.freq_base", 10000.0),
+        rope_factors=(factor,) * (head_width // 2) if scaling == "linear" else None,
+        has_neighbours_as_pairs=kind == "llama",
+        window=_optional(fields, "attention.sliding_window"),
+        is_tied=is_tied,
+        longest=_optional(fields, "context_length"),
+        optional=_OF_KIND.get(kind, frozenset()) | found,
+    )

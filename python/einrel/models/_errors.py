@@ -1,0 +1,19 @@
+"""What is wrong with a model's files, and packages of others that reading them needs."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+class ModelError(ValueError):
+    """A model's files are damaged, do not fit together, or are of a kind that is not supported."""
+
+
+def needed(package: str, purpose: str) -> Any:
+    """A package that is only needed for some models, or an error that says how to get it."""
+    try:
+        return importlib.import_module(package)
+    except ImportError:
+        name = package.partition(".")[0]
+        raise ModelError(f"{purpose} needs the package {name}: pip install {name}") from None

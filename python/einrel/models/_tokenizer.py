@@ -1,0 +1,160 @@
+"""Text to tokens and back, by the package tokenizers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from ._errors import ModelError, needed
+from ._safetensors import read_json
+
+# How GGUF's kinds of BPE cut a text into words before they are cut into tokens: tokenizer.ggml.pre.
+_CONTRACTIONS: Final = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
+_REST: Final = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_WORDS: Final = {"llama-bpe": rf"{_CONTRACTIONS}\p{{N}}{{1,3}}{_REST}", "qwen2": rf"{_CONTRACTIONS}\p{{N}}{_REST}"}
+_CONTROL, _USER_DEFINED = 3, 4  # tokenizer.ggml.token_type
+
+
+class Tokenizer:
+    """Tokens of a text; made by a model's files.
+
+    `stops` are the tokens that end an answer.
+    """
+
+    def __init__(self, own: Any, start: list[int], stops: frozenset[int], chat: Mapping[str, Any]) -> None:
+        self._own, self._start, self.stops, self._chat = own, start, stops, chat
+
+    def encode(self, text: str) -> list[int]:
+        """The tokens of a text, with the one that begins texts if the model has that."""
+        return self._start + list(self._own.encode(text).ids)
+
+    def decode(self, tokens: Sequence[int]) -> str:
+        """The text of tokens, without those that are no text."""
+        return str(self._own.decode(list(tokens), skip_special_tokens=True))
+
+    def chat(self, message: str) -> list[int]:
+        """The tokens of a question, as the model's chat template puts it."""
+        template = self._chat.get("chat_template")
+        if not isinstance(template, str):
+            raise ModelError("the model has no chat template; give the prompt as it is")
+        sandbox = needed("jinja2.sandbox", "a chat template")
+        environment = sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+
+        def refuse(reason: str) -> None:
+            raise ModelError(f"the model's chat template refuses the prompt: {reason}")
+
+        environment.globals["raise_exception"] = refuse
+        names = {name: self._chat.get(name) or "" for name in ("bos_token", "eos_token")}
+        try:
+            text = environment.from_string(template).render(
+                messages=[{"role": "user", "content": message}], add_generation_prompt=True, **names
+            )
+        except needed("jinja2", "a chat template").TemplateError as error:
+            raise ModelError(f"the model's chat template does not work: {error}") from None
+        return list(self._own.encode(text, add_special_tokens=False).ids)
+
+
+def tokenizer_of_folder(folder: Path, config: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer of a folder as Hugging Face keeps it: tokenizer.json and what stands beside it."""
+    file = folder / "tokenizer.json"
+    tokenizers = needed("tokenizers", f"{folder}: text")
+    if not file.exists():
+        raise ModelError(f"{folder}: there is no tokenizer.json; give tokens instead of text")
+    try:
+        own = tokenizers.Tokenizer.from_file(str(file))
+    except Exception as error:  # the package raises Exception itself
+        raise ModelError(f"{file}: {error}") from None
+    beside = [folder / name for name in ("tokenizer_config.json", "generation_config.json")]
+    names, generation = ({} if not path.exists() else read_json(path) for path in beside)
+    template = folder / "chat_template.jinja"
+    texts = {name: _text_of_token(names.get(name)) for name in ("bos_token", "eos_token")}
+    chat = {"chat_template": names.get("chat_template"), **texts}
+    if template.exists():
+        chat["chat_template"] = template.read_text("utf-8")
+    ends = generation.get("eos_token_id", config.get("eos_token_id"))
+    stops = {end for end in (ends if isinstance(ends, list) else [ends]) if isinstance(end, int)}
+    last = own.token_to_id(texts["eos_token"]) if texts["eos_token"] else None
+    return Tokenizer(own, [], frozenset(stops | ({last} if last is not None else set())), chat)
+
+
+def _text_of_token(token: Any) -> str | None:
+    text = token.get("content") if isinstance(token, Mapping) else token
+    return text if isinstance(text, str) else None
+
+
+def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
+    """The tokenizer that a GGUF file describes: byte-level BPE (gpt2), or SentencePiece's (llama)."""
+    tokenizers = needed("tokenizers", f"{path}: text")
+    entries = {name.removeprefix("tokenizer.ggml."): value for name, value in metadata.items()}
+    tokens, kind = entries.get("tokens"), entries.get("model")
+    if not isinstance(tokens, list):
+        raise ModelError(f"{path}: the file has no tokens (tokenizer.ggml.tokens)")
+    if kind == "gpt2":
+        own = _byte_level(tokenizers, path, entries, tokens)
+    elif kind == "llama":
+        own = _sentence_piece(tokenizers, entries, tokens)
+    else:
+        raise ModelError(f"{path}: tokenizer.ggml.model is {kind!r}, which is not supported; supported: gpt2, llama")
+    types = entries.get("token_type") or []
+    for token, number in zip(tokens, types):
+        if number == _CONTROL:
+            own.add_special_tokens([token])
+        elif number == _USER_DEFINED:
+            own.add_tokens([token])
+
+    def known(name: str) -> int | None:
+        value = entries.get(name)
+        return value if isinstance(value, int) and 0 <= value < len(tokens) else None
+
+    first, ends = known("bos_token_id"), {known("eos_token_id"), known("eot_token_id")}
+    has_start = entries.get("add_bos_token", kind == "llama") and first is not None
+    last = known("eos_token_id")
+    chat = {
+        "chat_template": metadata.get("tokenizer.chat_template"),
+        "bos_token": tokens[first] if first is not None else None,
+        "eos_token": tokens[last] if last is not None else None,
+    }
+    return Tokenizer(own, [first] if has_start and first is not None else [], frozenset(ends - {None}), chat)  # type: ignore[arg-type]
+
+
+def _byte_level(tokenizers: Any, path: str, entries: Mapping[str, Any], tokens: list[str]) -> Any:
+    merges = [tuple(merge.split(" ")) for merge in entries.get("merges") or []]
+    own = tokenizers.Tokenizer(tokenizers.models.BPE({token: at for at, token in enumerate(tokens)}, merges))
+    cut = tokenizers.pre_tokenizers
+    kind = entries.get("pre", "default")
+    if kind in _WORDS:
+        words = cut.Split(tokenizers.Regex(_WORDS[kind]), "isolated")
+        steps = [words, cut.ByteLevel(add_prefix_space=False, use_regex=False)]
+    elif kind == "smollm":
+        steps = [cut.Digits(individual_digits=True), cut.ByteLevel(add_prefix_space=False)]
+    elif kind in ("default", "gpt-2"):
+        steps = [cut.ByteLevel(add_prefix_space=False)]
+    else:
+        known = ", ".join(("default", "gpt-2", "smollm", *_WORDS))
+        raise ModelError(f"{path}: tokenizer.ggml.pre is {kind!r}, which is not supported; supported: {known}")
+    own.pre_tokenizer = cut.Sequence(steps)
+    own.decoder = tokenizers.decoders.ByteLevel()
+    return own
+
+
+def _sentence_piece(tokenizers: Any, entries: Mapping[str, Any], tokens: list[str]) -> Any:
+    """SentencePiece's BPE: of all pairs that make a token, the one of the highest score is joined first."""
+    numbers = {token: at for at, token in enumerate(tokens)}
+    scores = entries.get("scores") or [0.0] * len(tokens)
+    pairs = sorted(
+        (-scores[at], at, token[:cut], token[cut:])
+        for token, at in numbers.items()
+        for cut in range(1, len(token))
+        if token[:cut] in numbers and token[cut:] in numbers
+    )
+    merges = [(left, right) for _, _, left, right in pairs]
+    unknown = entries.get("unknown_token_id", 0)
+    model = tokenizers.models.BPE(numbers, merges, unk_token=tokens[unknown], fuse_unk=True, byte_fallback=True)
+    own = tokenizers.Tokenizer(model)
+    has_space = entries.get("add_space_prefix", True)
+    normal, back = tokenizers.normalizers, tokenizers.decoders
+    own.normalizer = normal.Sequence([*([normal.Prepend("▁")] if has_space else []), normal.Replace(" ", "▁")])
+    parts = [back.Replace("▁", " "), back.ByteFallback(), back.Fuse()]
+    own.decoder = back.Sequence([*parts, *([back.Strip(" ", 1, 0)] if has_space else [])])
+    return own

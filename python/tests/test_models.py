@@ -1,0 +1,396 @@
+"""Language models from files of each format, compared with an evaluation in NumPy."""
+
+from __future__ import annotations
+
+import json
+import struct
+
+import ml_dtypes
+import numpy as np
+import pytest
+from language_models import (
+    BLOCKS,
+    CONFIG,
+    dequantised,
+    greedy,
+    in_gguf,
+    neighbours,
+    random_blocks,
+    random_weights,
+    write_folder,
+    write_gguf,
+)
+
+from einrel import models
+
+PROMPT = [3, 17, 42, 5, 8, 23]
+LLAMA3 = {
+    "rope_type": "llama3",
+    "factor": 8.0,
+    "low_freq_factor": 1.0,
+    "high_freq_factor": 4.0,
+    "original_max_position_embeddings": 32,
+}
+KINDS = {
+    "llama": {},
+    "tied": {"tie_word_embeddings": True},
+    "one_head_of_keys": {"num_key_value_heads": 1, "head_dim": 8},
+    "biases": {"attention_bias": True, "mlp_bias": True},
+    "linear": {"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
+    "llama3": {"rope_scaling": LLAMA3, "rope_theta": 500.0},
+    "mistral": {"model_type": "mistral", "sliding_window": 3},
+    "qwen2": {"model_type": "qwen2", "tie_word_embeddings": True},
+    "qwen3": {"model_type": "qwen3", "head_dim": 20},
+}
+
+
+def generated(model, prompts, count, **more):
+    """The logits [step, text, token] and the tokens of each text."""
+    steps = list(model.generate(prompts, tokens=count, **more))
+    assert len(steps) == count
+    tokens = np.array([step.tokens for step in steps]).T.tolist()
+    return np.array([np.asarray(step.logits) for step in steps]), tokens
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds(kind, tmp_path, rng):
+    config = CONFIG | KINDS[kind]
+    weights = random_weights(config, rng)
+    write_folder(tmp_path, config, weights, shards=3)
+    wanted, tokens = greedy(config, weights, PROMPT, 4)
+    found, found_tokens = generated(models.load(tmp_path), [PROMPT], 4)
+    np.testing.assert_allclose(found[:, 0], wanted, atol=1e-3)
+    assert found_tokens == [tokens]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", ml_dtypes.bfloat16])
+def test_types_in_safetensors(dtype, tmp_path, rng):
+    weights = {name: weight.astype(dtype) for name, weight in random_weights(CONFIG, rng).items()}
+    write_folder(tmp_path, CONFIG, weights)
+    wanted, tokens = greedy(CONFIG, weights, PROMPT, 4)
+    found, found_tokens = generated(models.load(tmp_path), [PROMPT], 4)
+    np.testing.assert_allclose(found[:, 0], wanted, atol=1e-3)
+    assert found_tokens == [tokens]
+
+
+@pytest.mark.parametrize("kind", ["llama", "tied", "biases", "qwen2", "qwen3"])
+def test_kinds_in_gguf(kind, tmp_path, rng):
+    config = CONFIG | KINDS[kind]
+    weights = random_weights(config, rng)
+
+    def key_length(writer):
+        if "head_dim" in config:
+            writer.add_key_length(config["head_dim"])
+
+    write_gguf(tmp_path / "m.gguf", config, {n: (w, None) for n, w in in_gguf(config, weights).items()}, key_length)
+    wanted, tokens = greedy(config, weights, PROMPT, 4)
+    found, found_tokens = generated(models.load(tmp_path / "m.gguf"), [PROMPT], 4)
+    np.testing.assert_allclose(found[:, 0], wanted, atol=1e-3)
+    assert found_tokens == [tokens]
+
+
+def half_types_in_gguf(config, weights, kind):
+    """Matrices as 16 bits, as converters do it: tensors for the writer, and what they hold."""
+    import gguf
+
+    dtype = {"F16": np.dtype("f2"), "BF16": np.dtype(ml_dtypes.bfloat16)}[kind]
+    halves = {name: w.astype(dtype).astype("f") if w.ndim == 2 else w for name, w in weights.items()}
+    tensors = {}
+    for name, weight in in_gguf(config, halves).items():
+        if weight.ndim == 1:
+            tensors[name] = (weight, None)
+        elif kind == "F16":
+            tensors[name] = (weight.astype("f2"), None)
+        else:
+            tensors[name] = (weight.astype(dtype).view("u1"), gguf.GGMLQuantizationType.BF16)
+    return tensors, halves
+
+
+@pytest.mark.parametrize("kind", ["F16", "BF16"])
+def test_halves_in_gguf(kind, tmp_path, rng):
+    tensors, weights = half_types_in_gguf(CONFIG, random_weights(CONFIG, rng), kind)
+    write_gguf(tmp_path / "m.gguf", CONFIG, tensors)
+    wanted, tokens = greedy(CONFIG, weights, PROMPT, 4)
+    found, found_tokens = generated(models.load(tmp_path / "m.gguf"), [PROMPT], 4)
+    np.testing.assert_allclose(found[:, 0], wanted, atol=1e-3)
+    assert found_tokens == [tokens]
+
+
+def quantised_in_gguf(config, kind, rng):
+    """A model whose matrices are blocks: tensors for the writer, and what they hold, by Hugging Face's names."""
+    import gguf
+
+    weights, tensors = random_weights(config, rng), {}
+    for name, weight in weights.items():
+        own = next(iter(in_gguf(config, {name: weight})))
+        if weight.ndim == 1:
+            tensors[own] = (weight, None)
+            continue
+        blocks = random_blocks(kind, weight.shape, rng)
+        tensors[own] = (blocks, gguf.GGMLQuantizationType[kind])
+        elements = dequantised(blocks, kind)
+        heads = {"q_proj": "num_attention_heads", "k_proj": "num_key_value_heads"}.get(name.split(".")[-2])
+        # Rows of queries and keys lie interleaved in the file: back to halves, for which `neighbours` is done again.
+        if heads is not None:
+            width = len(elements) // config[heads]
+            order = neighbours(np.arange(len(elements)), config[heads])
+            assert sorted(order) == list(range(width * config[heads]))
+            halves = np.empty_like(elements)
+            halves[order] = elements
+            elements = halves
+        weights[name] = elements
+    return tensors, weights
+
+
+@pytest.mark.parametrize("kind", BLOCKS)
+def test_blocks_in_gguf(kind, tmp_path, rng):
+    width = 256 if "K" in kind else 64
+    config = CONFIG | {"hidden_size": width, "intermediate_size": 2 * width, "num_hidden_layers": 1}
+    tensors, weights = quantised_in_gguf(config, kind, rng)
+    write_gguf(tmp_path / "m.gguf", config, tensors)
+    model = models.load(tmp_path / "m.gguf")
+    wanted, tokens = greedy(config, weights, PROMPT, 4)
+    for options in ({}, {"memory": "64MiB"}, {"sites": 2}):
+        found, found_tokens = generated(model, [PROMPT], 4, options=options)
+        np.testing.assert_allclose(found[:, 0], wanted, atol=1e-3)
+        assert found_tokens == [tokens]
+
+
+def test_parts_of_blocks(tmp_path, rng):
+    """Any region is the same as in the whole, also one that begins and ends within blocks."""
+    tensors, weights = quantised_in_gguf(CONFIG, "Q4_1", rng)
+    write_gguf(tmp_path / "m.gguf", CONFIG, tensors)
+    lazy = models.load(tmp_path / "m.gguf").inputs()["WDown_1"]
+    whole = weights["model.layers.0.mlp.down_proj.weight"]
+    np.testing.assert_array_equal(np.asarray(lazy), whole)
+    np.testing.assert_array_equal(np.asarray(lazy[5:9, 31:70]), whole[5:9, 31:70])
+    np.testing.assert_array_equal(np.asarray(lazy[3, 40:41]), whole[3, 40:41])
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    """A model in a folder, and its weights."""
+    weights = random_weights(CONFIG, rng)
+    write_folder(tmp_path, CONFIG, weights)
+    return tmp_path, weights
+
+
+def test_texts_of_different_lengths_do_not_see_each_other(folder):
+    path, weights = folder
+    prompts = [PROMPT, [7], PROMPT[:3]]
+    found, tokens = generated(models.load(path), prompts, 5)
+    for text, prompt in enumerate(prompts):
+        wanted, wanted_tokens = greedy(CONFIG, weights, prompt, 5)
+        np.testing.assert_allclose(found[:, text], wanted, atol=1e-3)
+        assert tokens[text] == wanted_tokens
+
+
+@pytest.mark.parametrize("sites", [2, 4])
+def test_sites_give_the_same_tokens(folder, sites):
+    path, weights = folder
+    model = models.load(path)
+    wanted, tokens = greedy(CONFIG, weights, PROMPT, 5)
+    for planner in ("eindecomp", "tensor"):
+        found, found_tokens = generated(model, [PROMPT], 5, options={"sites": sites, "planner": planner})
+        np.testing.assert_allclose(found[:, 0], wanted, atol=1e-3)
+        assert found_tokens == [tokens]
+    drawn = generated(model, [PROMPT], 8, temperature=1.0, seed=5)[1]
+    assert generated(model, [PROMPT], 8, temperature=1.0, seed=5, options={"sites": sites})[1] == drawn
+
+
+@pytest.mark.parametrize("sites", [2, 4])
+def test_bytes_are_those_that_were_predicted(folder, sites):
+    """Of the prompt, and of each token after it."""
+    path, _ = folder
+    model = models.load(path)
+    steps = model.generate([PROMPT], tokens=3, options={"sites": sites, "planner": "tensor"})
+    for tokens, step in zip((len(PROMPT), 1, 1), steps):
+        program = model.program(batch=1, tokens=tokens, capacity=len(PROMPT) + 3)
+        plan = json.loads(program.plan(sites=sites, planners=["tensor"]))
+        assert step.report.bytes_moved == sum(plan["plans"][0]["received"]) > 0
+
+
+def test_drawn_tokens_follow_the_softmax(folder):
+    """Over many seeds each token comes as often as its share says: within five deviations."""
+    path, weights = folder
+    model = models.load(path)
+    temperature, draws = 2.0, 400
+    logits = greedy(CONFIG, weights, PROMPT, 1)[0][0] / temperature
+    shares = np.exp(logits - logits.max())
+    shares /= shares.sum()
+    counts = np.zeros(len(shares))
+    for seed in range(draws // 8):
+        for token in next(iter(model.generate([PROMPT] * 8, tokens=1, temperature=temperature, seed=seed))).tokens:
+            counts[token] += 1
+    assert np.all(np.abs(counts - draws * shares) <= 5 * np.sqrt(draws * shares * (1 - shares)) + 1)
+    again = [generated(model, [PROMPT], 6, temperature=2.0, seed=seed)[1] for seed in (3, 3, 4)]
+    assert again[0] == again[1] != again[2]
+
+
+def test_stops_end_texts(folder):
+    path, weights = folder
+    texts = [greedy(CONFIG, weights, prompt, 6)[1] for prompt in (PROMPT, PROMPT[:2])]
+    stops = frozenset({texts[0][2]})
+    steps = [step.tokens for step in models.load(path).generate([PROMPT, PROMPT[:2]], tokens=6, stops=stops)]
+    for text, tokens in enumerate(zip(*steps)):
+        end = next((at for at, token in enumerate(texts[text]) if token in stops), 5) + 1
+        assert list(tokens) == (texts[text][:end] + [None] * 6)[: len(tokens)]
+
+
+def test_the_program_of_a_configuration_alone(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    program = models.program(tmp_path, batch=2, tokens=8, capacity=32)
+    assert {info.name: info.dtype for info in program.inputs}["WQ_1"] == "bf16"
+    assert "h100-server" in program.explain(sites=4, machine="h100-server")
+
+
+def cut(file, keep):
+    data = file.read_bytes()
+    file.write_bytes(data[: len(data) - keep if keep < 0 else keep])
+
+
+def test_a_safetensors_that_was_cut_off(folder):
+    path, _ = folder
+    file = path / "model.safetensors"
+    size, header = file.stat().st_size, struct.unpack("<Q", file.read_bytes()[:8])[0]
+    last = max(
+        (
+            (e["data_offsets"][1], n)
+            for n, e in json.loads(file.read_bytes()[8 : 8 + header]).items()
+            if n != "__metadata__"
+        )
+    )[1]
+    cut(file, size - 1)
+    with pytest.raises(models.ModelError, match=f"tensor '{last}' ends at byte"):
+        models.load(path)
+    for keep in (0, 7, 8, 100):
+        cut(file, keep)
+        with pytest.raises(models.ModelError, match="cut off in its header"):
+            models.load(path)
+
+
+def changed(change):
+    """What becomes of a folder whose weights are changed before they are written."""
+
+    def make(path, rng):
+        weights, config = random_weights(CONFIG, rng), dict(CONFIG)
+        change(weights, config)
+        write_folder(path, config, weights)
+
+    return make
+
+
+NORM = "model.layers.1.input_layernorm.weight"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda w, c: w.pop(NORM), f"tensor '{NORM}' is missing"),
+        (lambda w, c: w.update({NORM: np.ones(63, "f")}), rf"tensor '{NORM}' has shape \[63\].* it is \[64\]"),
+        (lambda w, c: w.update({NORM: np.ones(64, "i4")}), f"tensor '{NORM}' is of I32"),
+        (lambda w, c: w.update({"model.layers.1.extra": np.ones(2, "f")}), "tensor 'model.layers.1.extra' is no part"),
+        (lambda w, c: c.update(model_type="mamba"), "model_type is 'mamba', which is not supported"),
+        (lambda w, c: c.pop("hidden_size"), "hidden_size is missing"),
+        (lambda w, c: c.update(hidden_size=-5), "hidden_size is -5"),
+        (lambda w, c: c.update(hidden_size=2**70), "hidden_size is 11"),
+        (lambda w, c: c.update(num_key_value_heads=3), "4 heads cannot share 3"),
+        (lambda w, c: c.update(num_hidden_layers=10**6), "1000000 layers"),
+        (lambda w, c: c.update(head_dim=7), "pairs of columns"),
+        (lambda w, c: c.update(hidden_act="gelu"), "hidden_act is 'gelu'"),
+        (lambda w, c: c.update(rope_scaling={"rope_type": "yarn"}), "rope_type is 'yarn'"),
+        (lambda w, c: c.update(rms_norm_eps="1"), "rms_norm_eps is '1'"),
+    ],
+)
+def test_what_is_wrong_with_a_folder(change, message, tmp_path, rng):
+    changed(change)(tmp_path, rng)
+    with pytest.raises(models.ModelError, match=message):
+        models.load(tmp_path)
+
+
+def test_what_is_wrong_with_an_index(tmp_path, rng):
+    write_folder(tmp_path, CONFIG, random_weights(CONFIG, rng), shards=2)
+    index = tmp_path / "model.safetensors.index.json"
+    whole = json.loads(index.read_text())
+    for place, message in (("../other.safetensors", "no such file here"), (3, "no such file here")):
+        index.write_text(json.dumps({"weight_map": whole["weight_map"] | {NORM: place}}))
+        with pytest.raises(models.ModelError, match=f"tensor '{NORM}' is in .*{message}"):
+            models.load(tmp_path)
+    other = next(file for file in whole["weight_map"].values() if file != whole["weight_map"][NORM])
+    index.write_text(json.dumps({"weight_map": whole["weight_map"] | {NORM: other}}))
+    with pytest.raises(models.ModelError, match=f"tensor '{NORM}' is missing"):
+        models.load(tmp_path)
+
+
+@pytest.fixture
+def gguf_file(tmp_path, rng):
+    """A model in a GGUF file whose last tensor is a matrix of blocks."""
+    tensors, _ = quantised_in_gguf(CONFIG, "Q8_0", rng)
+    write_gguf(tmp_path / "m.gguf", CONFIG, tensors)
+    return tmp_path / "m.gguf", list(tensors)[-1]
+
+
+def test_a_gguf_that_was_cut_off_anywhere(gguf_file):
+    """Whatever is left of it, it is an error of ours; and where a tensor is cut, with its name."""
+    path, last = gguf_file
+    whole = path.read_bytes()
+    cut(path, len(whole) - 40)
+    with pytest.raises(models.ModelError, match=f"the tensor '{last}' lies at bytes .* was cut off"):
+        models.load(path)
+    for keep in (0, 3, 8, 20, 24, 30, 100, 300, 500, 1000, len(whole) // 2):
+        path.write_bytes(whole[:keep])
+        with pytest.raises(models.ModelError, match="m.gguf"):
+            models.load(path)
+
+
+def test_a_gguf_with_any_byte_of_its_header_changed(gguf_file, rng):
+    """It may still be a model; else it is an error of ours, and says the file."""
+    path, _ = gguf_file
+    whole = path.read_bytes()
+    for at in rng.integers(0, 2500, 150):
+        data = bytearray(whole)
+        data[at] = int(rng.integers(0, 256))
+        path.write_bytes(data)
+        try:
+            models.load(path)
+        except models.ModelError as error:
+            assert "m.gguf" in str(error) or "heads" in str(error) or "layers" in str(error) or "pairs" in str(error)
+
+
+def test_types_that_are_not_supported(tmp_path, rng):
+    import gguf
+
+    tensors, _ = quantised_in_gguf(CONFIG, "Q8_0", rng)
+    blocks = np.zeros((64, 64 // 32 * 22), "u1")
+    write_gguf(tmp_path / "m.gguf", CONFIG, tensors | {"blk.1.attn_q.weight": (blocks, gguf.GGMLQuantizationType.Q5_0)})
+    with pytest.raises(models.ModelError, match=r"tensor 'blk.1.attn_q.weight' is of type Q5_0; supported are F32"):
+        models.load(tmp_path / "m.gguf")
+
+
+def test_packages_that_are_missing_are_named(gguf_file, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "gguf", None)
+    with pytest.raises(models.ModelError, match="needs the package gguf: pip install gguf"):
+        models.load(gguf_file[0])
+
+
+@pytest.mark.parametrize(
+    ("prompts", "more", "message"),
+    [
+        ([], {}, "no prompts"),
+        ([[]], {}, "without tokens"),
+        ([[50]], {}, "the token 50; the model has tokens up to 49"),
+        ([[1] * 40], {"tokens": 30}, "are 70; the model has positions for 64"),
+        ([[1]], {"tokens": 0}, "tokens=0"),
+    ],
+)
+def test_what_is_wrong_with_a_prompt(folder, prompts, more, message):
+    with pytest.raises(ValueError, match=message):
+        models.load(folder[0]).generate(prompts, **more)
+
+
+def test_errors_say_the_file_that_is_not_there(tmp_path):
+    with pytest.raises(models.ModelError, match="no such file or folder"):
+        models.load(tmp_path / "nothing")
+    with pytest.raises(models.ModelError, match="neither model.safetensors nor"):
+        (tmp_path / "config.json").write_text("{}")
+        models.load(tmp_path)
