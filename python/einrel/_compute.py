@@ -12,7 +12,7 @@ import numpy as np
 from . import _native
 from ._array import Array, node_of
 from ._errors import compute_nodes
-from ._names import names_around
+from ._names import names_of
 from ._native import ExplainOptions, RunOptions, State
 
 Memory = int | str | None
@@ -176,7 +176,8 @@ def _together(arrays: Sequence[Array]) -> list[_native.Node]:
 def explain(*arrays: Array, **options: Any) -> str:
     """What `compute` does of these arrays together, as text; options of `Array.explain`.
 
-    Arrays are called as the variables that they are in.
+    Arrays are called as the variables that they are in, others by the line that made them: `step_12` is made in line 12
+    of step.py.
 
     >>> import numpy as np
     >>> x = Array(node_of(np.ones(3)))
@@ -184,18 +185,19 @@ def explain(*arrays: Array, **options: Any) -> str:
     True
     """
     nodes = _together(arrays)
-    return _native.explain(nodes, explain_options(**options), names_around(nodes))
+    return _native.explain(nodes, explain_options(**options), names_of(nodes))
 
 
 def plan(*arrays: Array, **options: Any) -> str:
     """The plan for these arrays together as JSON, which `compute(..., plan=...)` takes; options of `Array.explain`."""
-    return _native.plan(_together(arrays), explain_options(**options))
+    nodes = _together(arrays)
+    return _native.plan(nodes, explain_options(**options), names_of(nodes))
 
 
 def html(*arrays: Array, **options: Any) -> str:
     """The plan for these arrays together as a page for a browser; options of `Array.explain`."""
     nodes = _together(arrays)
-    return _native.html(nodes, explain_options(**options), names_around(nodes))
+    return _native.html(nodes, explain_options(**options), names_of(nodes))
 
 
 def planners() -> dict[str, str]:

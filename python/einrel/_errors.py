@@ -62,14 +62,15 @@ def _as_numpys(error: ProgramError | RunError) -> Exception:
     return error
 
 
-_NAME_IN_PROGRAM = re.compile(r"'([tx][0-9]+)'")
+_QUOTED_NAME = re.compile(r"'([tx][0-9]+)((?:_[a-z0-9]+)*)'")
+_NAME = re.compile(r"\b[tx][0-9]+(?=_|\b)")
 
 
-def _with_names(error: ProgramError | RunError, nodes: Sequence[Node]) -> ProgramError | RunError:
-    """The error with the names of the user's variables, or shapes, in place of those that our program has."""
+def _of_users(error: ProgramError | RunError, nodes: Sequence[Node]) -> Exception:
+    """The error with names of the user's variables in place of those of our program, or shapes and lines."""
     text = str(error)
-    if _NAME_IN_PROGRAM.search(text) is None:
-        return error
+    if _NAME.search(text) is None:
+        return _as_numpys(error)
     in_program = dict(_native.names_in_program(nodes))
     variables = {node: name for name, node in reversed(er._names.names_around(nodes))}
 
@@ -77,9 +78,20 @@ def _with_names(error: ProgramError | RunError, nodes: Sequence[Node]) -> Progra
         node = in_program.get(match[1])
         if node is None:
             return match[0]
-        return f"'{variables[node]}'" if node in variables else f"an array of shape {node.type.shape}"
+        name = f"'{variables[node]}'" if node in variables else f"an array of shape {node.type.shape}{_made_in(node)}"
+        return f"what goes into {name}" if match[2] else name
 
-    return type(error)(_NAME_IN_PROGRAM.sub(called, text))
+    numpys = _as_numpys(type(error)(_QUOTED_NAME.sub(called, text)))
+    if not isinstance(numpys, (SingularMatrix, PositionOutside)):
+        return numpys
+    lines = [in_program[name].line for name in _NAME.findall(text) if name in in_program]
+    where = next((f"{file}, line {number}" for file, number in filter(None, lines)), None)
+    how = "it was made" if isinstance(numpys, SingularMatrix) else "taken"
+    return numpys if where is None else type(numpys)(f"{numpys}; {how} in {where}")
+
+
+def _made_in(node: Node) -> str:
+    return "" if node.line is None else f", made in {node.line[0]}, line {node.line[1]},"
 
 
 def compute_nodes(nodes: Sequence[Node], options: RunOptions | None = None) -> None:
@@ -90,15 +102,17 @@ def compute_nodes(nodes: Sequence[Node], options: RunOptions | None = None) -> N
         else:
             _native.compute(nodes, options)
     except (ProgramError, RunError) as error:
-        raise _as_numpys(_with_names(error, nodes)) from None
+        raise _of_users(error, nodes) from None
 
 
-def run_traced(traced: Traced, nodes: Sequence[Node], options: RunOptions, where: str) -> list[Node]:
-    """What a traced function gives of these nodes."""
+def run_traced(
+    traced: Traced, made: Sequence[Node], nodes: Sequence[Node], options: RunOptions, where: str
+) -> list[Node]:
+    """What a traced function, which made these results, gives of nodes."""
     try:
         return list(traced(nodes, options, where))
     except (ProgramError, RunError) as error:
-        raise _as_numpys(error) from None
+        raise _of_users(error, made) from None
 
 
 def run_program(program: Program, inputs: Mapping[str, Node], options: RunOptions) -> tuple[dict[str, Node], State]:

@@ -16,7 +16,7 @@ from ._compute import explain_options, run_options
 from ._errors import compute_nodes
 from ._formula import apply
 from ._lines import line_of_user
-from ._names import name_of_place
+from ._names import name_of_place, with_lines
 from ._native import ExplainOptions, Node, ProgramError
 from ._numbers import Course, is_number
 from ._parts import Stages, is_within_transformation, part_of, within_transformation
@@ -176,17 +176,17 @@ class Jitted:
 
         Raises ProgramError where it has loops, which are programs by themselves.
         """
-        call, how, _ = self._made(arguments, named)
+        call, how, names = self._made(arguments, named)
         if call.stages.parts:
             raise self._has_no_plan(call)
-        return _native.plan(call.made, how)
+        return _native.plan(call.made, how, with_lines(call.made, names))
 
     def html(self, *arguments: Any, **named: Any) -> str:
         """The plan as a page for a browser; options as of `Array.html`. Raises as `plan`."""
         call, how, names = self._made(arguments, named)
         if call.stages.parts:
             raise self._has_no_plan(call)
-        return _native.html(call.made, how, names)
+        return _native.html(call.made, how, with_lines(call.made, names))
 
 
 _EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory")

@@ -13,12 +13,16 @@ _OURS: Final = os.path.dirname(__file__) + os.sep
 _OTHERS: Final = tuple(f"-packages{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "jax"))
 
 
+def is_of_user(file: str) -> bool:
+    """Whether it is the user's code, not ours, nor a library's that takes our arrays for the user."""
+    return not file.startswith(_OURS) and not any(folder in file for folder in _OTHERS)
+
+
 def _frame_of_user() -> FrameType | None:
     """That of the code that called us, perhaps through another library."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(_OURS) and not any(folder in file for folder in _OTHERS):
+        if is_of_user(frame.f_code.co_filename):
             return frame
         frame = frame.f_back
     return None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -63,6 +65,32 @@ def names_around(nodes: Sequence[Node]) -> list[tuple[str, Node]]:
             elif isinstance(value, np.ndarray) and _place(value) in leaves:
                 names.append((name, leaves[_place(value)]))
     return names
+
+
+def _name_of_line(file: str, line: int) -> str:
+    stem = re.sub(r"\W+", "_", Path(file).stem) if file.endswith(".py") and "ipykernel" not in file else "line"
+    return f"{'file_' * (not stem[:1].isalpha())}{stem}_{line}"
+
+
+def with_lines(nodes: Sequence[Node], names: Sequence[tuple[str, Node]]) -> list[tuple[str, Node]]:
+    """The names, and others for all that nodes are made of and has none: by the lines that made it."""
+    known = {node for _, node in names}
+    taken = {name for name, _ in names}
+    further: list[tuple[str, Node]] = []
+    for _, node in _native.names_in_program(nodes):
+        if node in known or node.line is None:
+            continue
+        own = _name_of_line(*node.line)
+        counted = (own if count == 1 else f"{own}_{count}" for count in itertools.count(1))
+        name = next(name for name in counted if name not in taken)
+        taken.add(name)
+        further.append((name, node))
+    return [*names, *further]
+
+
+def names_of(nodes: Sequence[Node]) -> list[tuple[str, Node]]:
+    """What arrays are called that these are made of: as the user's code calls them, or by lines of it."""
+    return with_lines(nodes, names_around(nodes))
 
 
 def name_of_place(variable: str, place: str) -> str:

@@ -14,6 +14,7 @@ from ._compute import run_options
 from ._dtypes import BY_NAME, is_floating
 from ._errors import run_traced
 from ._lines import line_of_user
+from ._names import with_lines
 from ._native import ExplainOptions, Node, Traced, Type
 
 _state: Final = threading.local()
@@ -159,7 +160,7 @@ class Stages:
                 found.update(zip(part.results, given))
             if traced is not None:
                 known = [found[node] for node in self._known_after(count)]
-                found.update(zip(made, run_traced(traced, known, run_options(**options), where)))
+                found.update(zip(made, run_traced(traced, made, known, run_options(**options), where)))
         return [found.get(node, node) for node in self._wanted]
 
     def explain(self, how: ExplainOptions, names: Sequence[tuple[str, Node]]) -> str:
@@ -170,5 +171,5 @@ class Stages:
                 part = self.parts[count - 1]
                 told.append(f"{part.title}\n{part.explain(how)}")
             if made:
-                told.append(_native.explain(made, how, names))
+                told.append(_native.explain(made, how, with_lines(made, names)))
         return "\n".join(told)

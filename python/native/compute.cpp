@@ -25,6 +25,7 @@ class Names {
                  std::function<api::Variable(const std::string& name, const Node& leaf)> leaf = {})
       : given_(std::move(given)), leaf_(std::move(leaf)) {
     for (const auto& [node, name] : given_) taken_.insert(name);
+    for (const Walk::Place& place : walk.places()) name_gradient(place);
     for (const Walk::Place& place : walk.places()) variables_.push_back(variable_of(place));
   }
   const api::Variable& operator[](std::size_t place) const { return variables_[place]; }
@@ -35,6 +36,12 @@ class Names {
     do name = letter + std::to_string(++count);
     while (taken_.count(name) != 0);
     return name;
+  }
+  void name_gradient(const Walk::Place& place) {
+    const auto given = given_.find(place.node);
+    if (place.is_leaf || given == given_.end()) return;
+    if (const auto* const gradient = std::get_if<Gradient>(&place.node->definition()->meaning()))
+      gradient_names_[place.operands].emplace(gradient->which, given->second);
   }
   api::Variable variable_of(const Walk::Place& place) {
     const std::shared_ptr<const Definition>& definition = place.node->definition();
@@ -55,8 +62,10 @@ class Names {
                                               const std::vector<api::Variable>& operands) {
     const auto [known, is_new] = gradients_.try_emplace(places);
     if (is_new) {
+      std::map<std::size_t, std::string>& given = gradient_names_[places];
       std::vector<std::string> names;
-      for (std::size_t i = 1; i < operands.size(); ++i) names.push_back(fresh("t", computed_));
+      for (std::size_t which = 0; which + 1 < operands.size(); ++which)
+        names.push_back(given.count(which) == 0 ? fresh("t", computed_) : given.at(which));
       known->second = api::gradient(names, operands.front(), {operands.begin() + 1, operands.end()});
     }
     return known->second;
@@ -69,6 +78,7 @@ class Names {
   std::size_t computed_ = 0;
   std::vector<api::Variable> variables_;  // by place
   std::map<std::vector<std::size_t>, std::vector<api::Variable>> gradients_;
+  std::map<std::vector<std::size_t>, std::map<std::size_t, std::string>> gradient_names_;  // those that are given
 };
 
 bool overlaps(const api::Tensor& a, const api::Tensor& b) {

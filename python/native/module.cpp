@@ -2,13 +2,16 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "casters.h"
 #include "compute.h"
@@ -17,6 +20,7 @@
 #include "history.h"
 #include "made_input.h"
 #include "programs.h"
+#include "user_line.h"
 
 namespace einrel::python {
 namespace {
@@ -88,24 +92,31 @@ void bind_definitions(nb::module_& module) {
       .def_prop_ro("type", &Definition::type);
 }
 
+/// The node, which the user's code has just made.
+NodePtr made_here(NodePtr node) {
+  node->set_line(line_of_user());
+  return node;
+}
+
 void bind_nodes(nb::module_& module) {
   nb::class_<Node>(module, "Node", nb::is_final())
       .def_static(
           "leaf",
           [](nb::handle object, bool are_bf16) {
             auto [type, value] = elements_of(object, are_bf16);
-            return std::make_shared<Node>(std::move(type), std::move(value));
+            return made_here(std::make_shared<Node>(std::move(type), std::move(value)));
           },
           nb::arg("buffer"), nb::arg("are_bf16") = false)
-      .def_static("from_file",
-                  [](const std::string& file) {
-                    api::outlive_cut_files();
-                    const api::Tensor tensor = api::Tensor::load(file);
-                    return std::make_shared<Node>(type_of(tensor.dtype(), tensor.shape()), Value{tensor, false});
-                  })
+      .def_static(
+          "from_file",
+          [](const std::string& file) {
+            api::outlive_cut_files();
+            const api::Tensor tensor = api::Tensor::load(file);
+            return made_here(std::make_shared<Node>(type_of(tensor.dtype(), tensor.shape()), Value{tensor, false}));
+          })
       .def_static("made",
                   [](const std::string& dtype, const api::Shape& shape, nb::object fill) {
-                    return std::make_shared<Node>(input_made_by(std::move(fill), dtype_named(dtype), shape));
+                    return made_here(std::make_shared<Node>(input_made_by(std::move(fill), dtype_named(dtype), shape)));
                   })
       .def_static("of",
                   [](const std::shared_ptr<const Definition>& definition, std::vector<NodePtr> operands) {
@@ -113,7 +124,7 @@ void bind_nodes(nb::module_& module) {
                                     definition->operands().end(),
                                     [](const NodePtr& node, const TypePtr& type) { return node->type() == type; }))
                       throw nb::type_error("operands of other types than those of the definition, or another number");
-                    return std::make_shared<Node>(definition, std::move(operands));
+                    return made_here(std::make_shared<Node>(definition, std::move(operands)));
                   })
       .def_static("argument", [](const TypePtr& type) { return std::make_shared<Node>(type, std::nullopt); })
       .def_prop_ro("type", &Node::type)
@@ -132,8 +143,14 @@ void bind_nodes(nb::module_& module) {
                                                     : std::make_shared<Node>(identity, std::vector{node});
                     made->was_made_by(identity, {node});
                     made->set_apart();
+                    made->set_line(node->line());
                     return made;
                   })
+      .def_prop_ro("line",
+                   [](const Node& node) {
+                     const UserLine& line = node.line();
+                     return line.file == nullptr ? std::nullopt : std::optional(std::pair(*line.file, line.number));
+                   })
       .def_prop_ro("is_leaf", &Node::is_leaf)
       .def_prop_ro("is_traced", &Node::is_traced)
       .def_prop_ro("is_computed", [](const Node& node) { return node.value().has_value(); })

@@ -79,6 +79,7 @@ NodePtr Node::copy(std::vector<NodePtr> operands) {
   made->identity_ = identity_;
   made->original_ = original();
   made->is_apart_ = is_apart_;
+  made->line_ = line_;
   return made;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "definition.h"
+#include "user_line.h"
 
 namespace einrel::python {
 
@@ -69,6 +70,9 @@ class Node : public std::enable_shared_from_this<Node> {
   NodePtr original();
   /// Nothing else is taken for alike but its copies: it is the argument of a function that is differentiated.
   void set_apart() { is_apart_ = true; }
+  /// Where in the user's code it was made, if that is known; a copy where the other one was.
+  const UserLine& line() const { return line_; }
+  void set_line(const UserLine& line) { line_ = line; }
   /// The same elements elsewhere.
   void hold(Value value) { value_ = std::move(value); }
 
@@ -82,6 +86,7 @@ class Node : public std::enable_shared_from_this<Node> {
   bool needs_gradient_ = false;  ///< it is one, or made of one
   bool is_traced_ = false;
   bool is_apart_ = false;
+  UserLine line_;
   std::int64_t number_;
   std::int64_t identity_;
   std::weak_ptr<Node> original_;

@@ -420,8 +420,8 @@ void bind_programs(nb::module_& module) {
   module.def("explain", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how, const GivenNames& names) {
     return explained(named(nodes, names)->lasting(), how);
   });
-  module.def("plan", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how) {
-    return planned(compiled(Walk(nodes))->lasting(), how);
+  module.def("plan", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how, const GivenNames& names) {
+    return planned(named(nodes, names)->lasting(), how);
   });
   module.def("html", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how, const GivenNames& names) {
     return drawn(named(nodes, names)->lasting(), how);

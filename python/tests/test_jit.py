@@ -58,7 +58,7 @@ def test_a_method_reads_its_object_as_it_is() -> None:
     model.heads = 1
     assert model(X).shape == (1, 4)
     np.testing.assert_allclose(model.head(X, 1, sign=-1.0), -(X @ (W + 1))[:1])
-    assert "x1" in model.head.explain(X, 1)
+    assert "self_w" in model.head.explain(X, 1)
 
 
 class Scaled:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +16,11 @@ import einrel as er
 def inputs_of(explanation: str) -> list[str]:
     """What inputs are called."""
     return [line.split("[")[0].split()[1] for line in explanation.splitlines() if line.startswith("  input ")]
+
+
+def line_name(before: int) -> str:
+    """What an array is called that was made so many lines before the call of this."""
+    return f"test_names_{inspect.stack()[1].lineno - before}"
 
 
 def test_variables_name_arrays() -> None:
@@ -50,7 +57,8 @@ def test_containers_and_objects_name_what_is_in_them() -> None:
     params = {"first": er.asarray(np.ones((4, 3))), "other one": er.asarray(np.ones(3))}
     stages = [er.asarray(np.ones((2, 4)))]
     made = (stages[0] @ params["first"] + params["other one"]) @ layer.weights + layer.bias
-    assert inputs_of(made.explain()) == ["stages_0", "params_first", "x1", "layer_weights", "layer_bias"]
+    inputs = inputs_of(made.explain())
+    assert inputs == ["stages_0", "params_first", line_name(4), "layer_weights", "layer_bias"]
 
 
 def test_names_that_the_language_has_no_room_for() -> None:
@@ -79,6 +87,43 @@ def test_arguments_name_inputs_of_traced_functions() -> None:
     np.testing.assert_allclose(np.asarray(layer_by_plan(np.ones((5, 4)), params, rate=0.5)), np.full((5, 3), 3.0))
 
 
+def test_lines_name_what_has_no_variable() -> None:
+    first, second = er.asarray(np.ones((8, 4))), np.ones((4, 4))
+    result = er.softmax(first @ second, axis=1) @ second
+    said = result.explain(sites=2)
+    assert re.search(rf"  {line_name(2)}\[i,\w+\] = sum\[\w+\] first\[.*second\[", said)
+    assert "(line" not in said
+    assert not re.search(r"\b[tx][0-9]+\b", said), said
+    slope = er.grad(lambda w: er.sum(er.tanh(first @ w)))(second)
+    assert not re.search(r"\b[tx][0-9]+\b", slope.explain())
+    traced = er.jit(lambda x: er.softmax(x @ x) * 2).explain(second)
+    assert f"{line_name(1)}[" in traced and not re.search(r"\b[tx][0-9]+\b", traced)
+
+
+def test_explanations_plans_and_pages_say_the_same_names() -> None:
+    features, weights = np.ones((8, 4)), np.ones((4, 3))
+    result = er.relu(features @ er.asarray(weights)) * 3
+    plan = json.loads(result.plan(sites=2))
+    names = [vertex["name"] for vertex in plan["vertices"]]
+    assert {"features", "weights"} <= set(plan["inputs"]) and "result" in names
+    said, page = result.explain(sites=2), result.html(sites=2)
+    assert all(f"  {name}[" in said or f" {name}[" in said for name in names)
+    assert all(name in page for name in names)
+
+
+def test_a_plan_holds_for_arrays_of_other_names() -> None:
+    features, weights = np.ones((8, 4)), np.ones((4, 3))
+    plan = (er.relu(features @ er.asarray(weights)) * 3).plan(sites=2)
+
+    def elsewhere(x: np.ndarray, w: er.Array) -> er.Array:
+        hidden = er.relu(x @ w)
+        return hidden * 3
+
+    np.testing.assert_array_equal(elsewhere(features, er.asarray(weights)).compute(plan=plan), np.full((8, 3), 12.0))
+    with pytest.raises(er.ProgramError, match="the program has"):
+        (features @ er.asarray(weights)).compute(plan=plan)
+
+
 def test_plans_do_not_depend_on_names() -> None:
     one = er.asarray(np.ones((8, 4))) @ np.ones((4, 2))
     plan = one.plan(sites=2)
@@ -91,5 +136,33 @@ def test_errors_name_variables_or_shapes() -> None:
     square = big @ big
     with pytest.raises(er.RunError, match="computing 'square' needs .* of memory"):
         square.compute()
-    with pytest.raises(er.RunError, match=r"computing an array of shape \(200000, 200000\) needs .* of memory"):
+    of_line = (
+        r"computing an array of shape \(200000,( 200000)?\), made in .*test_names.py, line [0-9]+, needs .* of memory"
+    )
+    with pytest.raises(er.RunError, match=of_line):
         (big @ big).compute()
+    with pytest.raises(er.RunError, match=of_line):
+        er.jit(lambda x: x @ er.zeros((200_000, 200_000)))(np.ones(200_000)).compute()
+
+
+def line_in(error: BaseException) -> int:
+    """The line of this file that an error tells."""
+    told = re.search(r"test_names.py, line ([0-9]+)$", str(error))
+    assert told is not None, error
+    return int(told[1])
+
+
+def test_errors_say_the_line_that_made_what_is_wrong() -> None:
+    rows, matrix = er.asarray(np.ones((3, 2))), er.asarray(np.zeros((2, 2)))
+    wrong = er.exp(er.take(rows * 2, er.asarray([0, 2]) + 1, axis=0))
+    inverse = er.linalg.inv(matrix * 2) + 1
+    here = inspect.stack()[0].lineno
+    with pytest.raises(IndexError, match="taken in") as taken:
+        np.asarray(wrong + 1)
+    assert line_in(taken.value) == here - 2
+    with pytest.raises(np.linalg.LinAlgError, match="it was made in") as singular:
+        np.asarray(inverse * 2)
+    assert line_in(singular.value) == here - 1
+    with pytest.raises(IndexError) as traced:
+        er.jit(lambda x, i: er.take(x, i, axis=0))(np.ones(3), np.array([7]))
+    assert line_in(traced.value) == inspect.stack()[0].lineno - 1

@@ -16,6 +16,7 @@
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
 #include "einsum/passes/common_labels.h"
+#include "run/made_of_expressions.h"
 #include "run/scalars.h"
 
 namespace einrel::api {
@@ -154,7 +155,7 @@ Program Program::load(const std::filesystem::path& file, const Dims& dims) {
 Program Program::build(const std::vector<Variable>& outputs, const Dims& dims, const Steps& steps, LabelNames labels) {
   return at_border([&] {
     build::Program program = program_of(outputs, steps);
-    const SourceText source("<expressions>", print(program));
+    const SourceText source(std::string(made_of_expressions), print(program));
     return Program(std::make_shared<Data>(GivenProgram{std::move(program), source, dims, labels}));
   });
 }

@@ -14,6 +14,7 @@
 #include "ia/from_tra.h"
 #include "ia/placement.h"
 #include "plan/layout.h"
+#include "run/made_of_expressions.h"
 #include "tra/from_einsum.h"
 
 namespace einrel {
@@ -105,7 +106,8 @@ json parsed(std::string_view text, const std::string& source, const EinGraph& gr
 /// Reads one plan and says what is wrong with it.
 class Reader {
  public:
-  Reader(std::string source, const EinGraph& graph) : source_(std::move(source)), graph_(graph) {}
+  Reader(std::string source, const Compiled& compiled)
+      : source_(std::move(source)), graph_(compiled.graph), has_names_(compiled.name != made_of_expressions) {}
 
   Plan read(const json& file) {
     const json* plan = &file;
@@ -155,7 +157,7 @@ class Reader {
     const Vertex& vertex = graph_.vertices[v];
     const std::string what = fmt::format("vertex {}", vertex.name);
     const json& name = member(given, "name", "a vertex");
-    if (!name.is_string() || name.get<std::string>() != vertex.name) {
+    if (!name.is_string() || (has_names_ && name.get<std::string>() != vertex.name)) {
       fail(fmt::format("its vertex number {} is {}, but that of the program is {}", v, printable(name.dump()),
                        vertex.name));
     }
@@ -244,13 +246,14 @@ class Reader {
 
   std::string source_;
   const EinGraph& graph_;
+  bool has_names_;
 };
 
 }  // namespace
 
 Plan parse_plan(std::string_view text, const std::string& source, const Compiled& compiled) {
   const std::string shown = printable(source);
-  return Reader(shown, compiled.graph).read(parsed(text, shown, compiled.graph));
+  return Reader(shown, compiled).read(parsed(text, shown, compiled.graph));
 }
 
 Plan read_plan(const std::string& path, const Compiled& compiled) {

@@ -10,7 +10,7 @@ namespace einrel {
 
 /// The plan of a program that `explain --json` wrote (the first, if it holds several): the same plan, wherever it came
 /// from. `source` is what messages call the text. Throws UserError naming source, vertex and label where it is no such
-/// text or does not fit the program.
+/// text or does not fit the program. Names of vertices have to be the program's, unless it was made of expressions.
 Plan parse_plan(std::string_view text, const std::string& source, const Compiled& compiled);
 
 /// Of a file. Throws as parse_plan does, and UserError when it cannot be read.

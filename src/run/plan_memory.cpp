@@ -9,10 +9,12 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "plan/planners/within_memory.h"
+#include "run/made_of_expressions.h"
 
 namespace einrel {
 
 std::string with_line(const Vertex& vertex, const SourceText& source) {
+  if (source.name() == made_of_expressions) return vertex.name;
   return fmt::format("{} (line {})", vertex.name, source.locate(vertex.where.begin).line);
 }
 

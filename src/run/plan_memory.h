@@ -7,7 +7,7 @@
 
 namespace einrel {
 
-/// "C (line 3)", of `source`.
+/// "C (line 3)", of `source`; "C", where nobody has seen the lines of that.
 std::string with_line(const Vertex& vertex, const SourceText& source);
 
 /// Of which tensors a peak is made, with the lines that make them: "X (line 2) 4 MB, copied Y (line 2) 1 MB, and 3 more
