@@ -98,10 +98,10 @@ class LanguageModel:
         if not given:
             raise ValueError("no prompts: give one or more")
         longest = max(map(len, given))
-        capacity = longest + tokens
+        capacity = longest + tokens - 1  # nothing comes after the last one
         if self.config.longest is not None and capacity > self.config.longest:
             raise ModelError(
-                f"a prompt of {longest} tokens and {tokens} more are {capacity}; the model has positions for "
+                f"a prompt of {longest} tokens and {tokens} more need {capacity} positions; the model has "
                 f"{self.config.longest}"
             )
         return self._generate(given, capacity, tokens, temperature, seed, stops, dict(options or {}))

@@ -90,18 +90,20 @@ def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
     tokens, kind = entries.get("tokens"), entries.get("model")
     if not isinstance(tokens, list):
         raise ModelError(f"{path}: the file has no tokens (tokenizer.ggml.tokens)")
-    if kind == "gpt2":
-        own = _byte_level(tokenizers, path, entries, tokens)
-    elif kind == "llama":
-        own = _sentence_piece(tokenizers, entries, tokens)
-    else:
+    if kind not in ("gpt2", "llama"):
         raise ModelError(f"{path}: tokenizer.ggml.model is {kind!r}, which is not supported; supported: gpt2, llama")
-    types = entries.get("token_type") or []
-    for token, number in zip(tokens, types):
-        if number == _CONTROL:
-            own.add_special_tokens([token])
-        elif number == _USER_DEFINED:
-            own.add_tokens([token])
+    try:
+        make = _byte_level if kind == "gpt2" else _sentence_piece
+        own = make(tokenizers, path, entries, tokens)
+        for token, number in zip(tokens, entries.get("token_type") or []):
+            if number == _CONTROL:
+                own.add_special_tokens([token])
+            elif number == _USER_DEFINED:
+                own.add_tokens([token])
+    except ModelError:
+        raise
+    except Exception as error:  # the package raises Exception itself
+        raise ModelError(f"{path}: the tokenizer in the file is damaged: {error}") from None
 
     def known(name: str) -> int | None:
         value = entries.get(name)
@@ -138,10 +140,12 @@ def _byte_level(tokenizers: Any, path: str, entries: Mapping[str, Any], tokens: 
     return own
 
 
-def _sentence_piece(tokenizers: Any, entries: Mapping[str, Any], tokens: list[str]) -> Any:
+def _sentence_piece(tokenizers: Any, path: str, entries: Mapping[str, Any], tokens: list[str]) -> Any:
     """SentencePiece's BPE: of all pairs that make a token, the one of the highest score is joined first."""
     numbers = {token: at for at, token in enumerate(tokens)}
-    scores = entries.get("scores") or [0.0] * len(tokens)
+    scores = entries.get("scores") or []
+    if len(scores) != len(tokens):
+        raise ModelError(f"{path}: {len(tokens)} tokens have {len(scores)} scores (tokenizer.ggml.scores)")
     pairs = sorted(
         (-scores[at], at, token[:cut], token[cut:])
         for token, at in numbers.items()

@@ -1,0 +1,140 @@
+"""The command `python -m einrel lm`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from .._native import RunError
+from .._ranks import rank
+from ._language_model import LanguageModel, Step, load
+from ._tokenizer import Tokenizer
+
+_EXPLAIN_OPTIONS: Final = ("sites", "cost", "machine", "memory")
+_RUN_OPTIONS: Final = ("threads", "planner", "spill", *_EXPLAIN_OPTIONS)
+
+
+def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m einrel", allow_abbrev=False)
+    command = parser.add_subparsers(dest="command", required=True).add_parser(
+        "lm", allow_abbrev=False, help="a language model goes on with a text"
+    )
+    command.add_argument("model", metavar="MODEL", help="a folder with config.json and .safetensors, or a GGUF file")
+    command.add_argument("--prompt", required=True, metavar="TEXT", help="the text to go on with")
+    command.add_argument("--chat", action="store_true", help="the prompt is a question: use the model's chat template")
+    command.add_argument("--tokens", type=int, default=64, metavar="N", help="at most so many tokens more (64)")
+    command.add_argument("--temperature", type=float, default=0.0, metavar="T", help="0: the most likely token (0)")
+    command.add_argument("--seed", type=int, default=1, metavar="S", help="of the tokens that are drawn (1)")
+    command.add_argument("--explain", action="store_true", help="print the plans of prompt and token, compute nothing")
+    command.add_argument("--json", action="store_true", help="print one JSON object at the end")
+    command.add_argument("--program", metavar="P.ein", help="write the program into this file")
+    command.add_argument("--threads", type=int, metavar="N", help="cores that compute")
+    command.add_argument("--sites", type=int, metavar="N", help="follow a plan for so many sites")
+    command.add_argument("--planner", metavar="NAME", help="the planner that makes it")
+    command.add_argument("--cost", metavar="bound|floats|bytes|seconds", help="what the plan makes least")
+    command.add_argument("--machine", metavar="NAME|FILE.json", help="the machine that it is made for")
+    command.add_argument("--memory", metavar="SIZE", help="bytes that the computation may take, such as 2GiB")
+    command.add_argument("--spill", metavar="FOLDER", help="where chunks go that have no room")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the command; gives the exit code, which is that of `einrel run`."""
+    given = _arguments(arguments)
+    try:
+        _run(given)
+    except RunError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    except (ValueError, OSError) as error:
+        text = str(error)
+        print(text if text.startswith("error:") else f"error: {text}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _run(given: argparse.Namespace) -> None:
+    if given.tokens < 1:
+        raise ValueError(f"--tokens {given.tokens}: give 1 or more")
+    model = load(given.model)
+    tokenizer = model.tokenizer
+    prompt = tokenizer.chat(given.prompt) if given.chat else tokenizer.encode(given.prompt)
+    if given.program is not None and rank() == 0:
+        Path(given.program).write_text(_program(model, given, len(prompt), prompt).text, "utf-8")
+    if given.explain:
+        _explain(model, given, prompt)
+        return
+    options = {name: value for name in _RUN_OPTIONS if (value := getattr(given, name)) is not None}
+    steps = model.generate(
+        [prompt],
+        tokens=given.tokens,
+        temperature=given.temperature,
+        seed=given.seed,
+        stops=tokenizer.stops,
+        options=options,
+    )
+    if given.json:
+        _print(json.dumps(_facts(list(steps), tokenizer, prompt)))
+    else:
+        for piece in pieces(steps, tokenizer):
+            _print(piece, end="")
+        _print("")
+
+
+def _print(text: str, end: str = "\n") -> None:
+    if rank() == 0:
+        print(text, end=end, flush=True)
+
+
+def _program(model: LanguageModel, given: argparse.Namespace, tokens: int, prompt: Sequence[int]) -> Any:
+    capacity = len(prompt) + given.tokens - 1
+    return model.program(batch=1, tokens=tokens, capacity=capacity, is_sampled=given.temperature > 0)
+
+
+def _explain(model: LanguageModel, given: argparse.Namespace, prompt: Sequence[int]) -> None:
+    options: dict[str, Any] = {name: value for name in _EXPLAIN_OPTIONS if (value := getattr(given, name)) is not None}
+    if given.planner is not None:
+        options["planners"] = [given.planner]
+    programs = {"prompt": _program(model, given, len(prompt), prompt), "token": _program(model, given, 1, prompt)}
+    if given.json:
+        _print(json.dumps({name: json.loads(program.plan(**options)) for name, program in programs.items()}))
+        return
+    _print(f"the prompt, {len(prompt)} tokens\n{programs['prompt'].explain(**options)}")
+    _print(f"each token after it\n{programs['token'].explain(**options)}")
+
+
+def pieces(steps: Iterator[Step], tokenizer: Tokenizer) -> Iterator[str]:
+    """The text of the tokens as it comes, in whole characters, without the token that ends it."""
+    tokens: list[int] = []
+    said = ""
+    for step in steps:
+        token = step.tokens[0]
+        if token is None or token in tokenizer.stops:
+            break
+        tokens.append(token)
+        text = tokenizer.decode(tokens)
+        if not text.endswith("\N{REPLACEMENT CHARACTER}"):  # what a character begins with, of several tokens
+            yield text[len(said) :]
+            said = text
+    yield tokenizer.decode(tokens)[len(said) :]
+
+
+def _facts(steps: list[Step], tokenizer: Tokenizer, prompt: Sequence[int]) -> dict[str, Any]:
+    tokens = [step.tokens[0] for step in steps]
+    is_ended = tokens[-1] in tokenizer.stops
+    said = [token for token in tokens[: len(tokens) - is_ended] if token is not None]
+    last = steps[-1].report
+    return {
+        "prompt": list(prompt),
+        "tokens": tokens,
+        "text": tokenizer.decode(said),
+        "is_ended": is_ended,
+        "sites": last.sites,
+        "planner": last.planner,
+        "seconds": [step.report.seconds for step in steps],
+        "bytes_moved": [step.report.bytes_moved for step in steps],
+    }
