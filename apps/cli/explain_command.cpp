@@ -216,6 +216,7 @@ void explain_program(const ExplainArguments& arguments) {
   const Chosen chosen = choose(program, request_of(arguments), source, {});
   Explanation explained = explanation_of(source.name(), program, chosen);
   if (arguments.verify) verify_cuts(*explained.compiled, explained.comparison);
+  if (arguments.plan.spmd) price_restriction(*explained.compiled, explained.comparison, explained.request);
   if (arguments.algebra && explained.has_plan()) add_algebra(explained);
   show(arguments, explained, source);
   if (arguments.plan.shows_passes) print(passes_text(*explained.compiled, chosen.tasks));
@@ -271,7 +272,7 @@ void add_explain_command(CLI::App& app) {
       ->allow_extra_args(false);
   command->add_option("--machine", arguments->machines, fmt::format("{}; several times: compared", machine_usage))
       ->allow_extra_args(false);
-  add_batch_option(*command, arguments->plan);
+  add_planner_options(*command, arguments->plan);
   command
       ->add_option("--planner", arguments->planners,
                    "how to plan (default eindecomp; see einrel list planners); several times: side by side")

@@ -37,7 +37,8 @@ bool wants_search(const std::vector<std::string>& planners) {
 }
 
 void refuse_vertex_options(const PlanArguments& arguments, const std::optional<std::string>& html) {
-  const std::array<std::pair<const char*, bool>, 4> given{{{"--html", html.has_value()},
+  const std::array<std::pair<const char*, bool>, 5> given{{{"--html", html.has_value()},
+                                                           {"--spmd", arguments.spmd},
                                                            {"--plan", arguments.plan_file.has_value()},
                                                            {"--cost", arguments.cost.has_value()},
                                                            {"--batch", arguments.batch.has_value()}}};
@@ -96,13 +97,14 @@ void check_pass_options(const PlanArguments& arguments, bool is_tra, bool json) 
   if (arguments.shows_passes && json) throw UserError("--show-passes prints text; leave out --json");
 }
 
-void add_batch_option(CLI::App& command, PlanArguments& arguments) {
+void add_planner_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--batch", arguments.batch, "LABEL: what planner data cuts")->allow_extra_args(false);
+  command.add_flag("--spmd", arguments.spmd, "only plans that one program over a mesh of all sites says, as in JAX");
 }
 
 void add_plan_options(CLI::App& command, PlanArguments& arguments) {
   add_machine_options(command, arguments);
-  add_batch_option(command, arguments);
+  add_planner_options(command, arguments);
 }
 
 RunRequest request_of(const PlanArguments& arguments, const Job& job) {
@@ -113,6 +115,7 @@ RunRequest request_of(const PlanArguments& arguments, const Job& job) {
   request.machine = arguments.machine;
   if (arguments.memory) request.memory = MemoryLimit{parse_memory(*arguments.memory)};
   request.batch = arguments.batch;
+  request.spmd = arguments.spmd;
   if (arguments.plan_file) request.given = PlanFile{*arguments.plan_file};
   request.spill = arguments.spill;
   request.threads = threads_of(arguments.threads, job);
@@ -123,8 +126,8 @@ void check_plan_options(const PlanArguments& arguments) {
   const RunRequest request = request_of(arguments, {});
   plan_request(request);
   if (request.planner) check_planner(*request.planner);
-  if (request.given && (request.planner || request.cost || request.batch))
-    throw UserError("--planner, --cost and --batch choose a plan, and --plan brings one; leave them out");
+  if (request.given && (request.planner || request.cost || request.batch || request.spmd))
+    throw UserError("--planner, --cost, --batch and --spmd choose a plan, and --plan brings one; leave them out");
   if (request.spill && !inflate_folder(arguments)) {
     throw UserError(
         fmt::format("--spill needs --memory SIZE: without a limit nothing goes to disk, and compressed files are "

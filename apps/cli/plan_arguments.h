@@ -24,6 +24,7 @@ struct PlanArguments {
   std::optional<std::string> planner;
   std::optional<std::string> spill;
   std::string threads;
+  bool spmd = false;
   std::vector<std::string> skipped_passes;
   bool shows_passes = false;
 };
@@ -35,7 +36,8 @@ void add_machine_options(CLI::App& command, PlanArguments& arguments);
 inline constexpr const char* machine_usage =
     "what to plan for: a name (default: the calibrated one, else laptop; see einrel list machines) or a file, "
     "FILE.json";
-void add_batch_option(CLI::App& command, PlanArguments& arguments);
+/// Adds --batch and --spmd.
+void add_planner_options(CLI::App& command, PlanArguments& arguments);
 /// All of them.
 void add_plan_options(CLI::App& command, PlanArguments& arguments);
 

@@ -226,9 +226,15 @@ std::int64_t elements_of_none(const std::vector<Box>& boxes, const std::vector<B
 
 }  // namespace
 
-Layout result_layout(const Vertex& vertex, const VertexPlan& plan) {
+Layout owned_layout(const Vertex& vertex, const VertexPlan& plan) {
   Layout layout = unscattered_layout(vertex, with_scattered_result(vertex, plan));
   layout.copies = merged(plan.copies);
+  return layout;
+}
+
+Layout result_layout(const Vertex& vertex, const VertexPlan& plan) {
+  Layout layout = owned_layout(vertex, plan);
+  if (plan.all_reduced) layout.copies = reduced_digits(vertex, plan);
   return layout;
 }
 
@@ -315,7 +321,7 @@ std::vector<std::int64_t> parts_crossing(const Vertex& vertex, const VertexPlan&
       for (std::size_t s = 0; s < count; ++s) sharing.push_back(sharing[s] + at * digit.stride);
     }
   }
-  const Layout owners = result_layout(vertex, plan);
+  const Layout owners = owned_layout(vertex, plan);
   for (std::int64_t site = 0; site < sites; ++site) {
     const std::int64_t elements = elements_at(owners, vertex.bound, site);
     if (elements == 0) continue;

@@ -27,6 +27,9 @@ struct Layout {
 /// Of the result of a vertex.
 Layout result_layout(const Vertex& vertex, const VertexPlan& plan);
 
+/// Where partial results are added up: as the result lies, but of one that is all-reduced with one owner.
+Layout owned_layout(const Vertex& vertex, const VertexPlan& plan);
+
 /// Of the partial results that its sites compute: as the result would lie unscattered, with copies along the labels
 /// that it reduces.
 Layout partial_layout(const Vertex& vertex, const VertexPlan& plan);

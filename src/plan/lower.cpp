@@ -211,7 +211,10 @@ class Lowering {
     const KeyPositions all = all_positions(role.labels.size());
     const VertexPlan owners = with_scattered_result(graph_.vertices[role.vertex], plan_of(role));
     const IaId moved = store_.add(Shuf{all, grid(owners, role.labels)}, {here});
-    return store_.add(LocalAggregate{all, op.kernel, std::nullopt}, {moved});
+    const IaId reduced = store_.add(LocalAggregate{all, op.kernel, std::nullopt}, {moved});
+    if (!plan_of(role).all_reduced) return reduced;
+    const Layout everywhere = result_layout(graph_.vertices[role.vertex], plan_of(role));
+    return store_.add(Shuf{all, grid(owners, role.labels, everywhere.copies)}, {reduced});
   }
 
   const EinGraph& graph_;

@@ -91,13 +91,21 @@ std::string scatter_fault(const Vertex& vertex, const VertexPlan& plan) {
   return "";
 }
 
+std::string all_reduce_fault(const Vertex& vertex, const VertexPlan& plan) {
+  if (!plan.all_reduced) return "";
+  if (plan.scatter) return "it is shared out already";
+  if (partial_sites(vertex, plan) == 1) return "no label that it reduces is spread over sites";
+  return finds_position(std::get<EinSum>(vertex.op).reducer) ? "positions are found by the owners of results" : "";
+}
+
 std::string copies_fault(const Vertex& vertex, const VertexPlan& plan) {
   if (plan.copies.empty() || partial_sites(vertex, plan) == 1) return "";
   return "labels that it reduces are spread over sites, and each has only a part of what others have, too";
 }
 
 bool is_cut_alike(const VertexPlan& a, const VertexPlan& b) {
-  return a.parts == b.parts && a.grid == b.grid && a.scatter == b.scatter && copies_of(a) == copies_of(b);
+  return a.parts == b.parts && a.grid == b.grid && a.scatter == b.scatter && a.all_reduced == b.all_reduced &&
+         copies_of(a) == copies_of(b);
 }
 
 GraphCuts cuts_of(const Plan& plan) {

@@ -25,6 +25,8 @@ struct VertexPlan {
   /// Reduce-scatter: the label of the result along which sites that differ in the coordinates of reduced labels alone
   /// share it out. Without, it lies where these coordinates are 0.
   std::optional<std::size_t> scatter = std::nullopt;
+  /// All-reduce: each of the sites that have partial results gets the whole result, instead of one or a share each.
+  bool all_reduced = false;
   /// Digits of a site's number that say nothing: sites that differ in them alone compute, or store, the same. They
   /// cannot have parts of what others reduce, too (copies_fault).
   std::vector<SiteCopies> copies = {};
@@ -39,6 +41,7 @@ struct Plan {
   std::optional<TilingCuts> cuts = std::nullopt;  ///< of planner kcut: what the plan was made of
   /// Of planner best: seconds that no plan takes less of all that it chooses from.
   std::optional<double> at_least = std::nullopt;
+  bool is_spmd = false;  ///< it keeps to what a single program over one mesh of its sites says (spmd.h)
   bool operator==(const Plan&) const = default;
 };
 
@@ -66,6 +69,9 @@ std::int64_t partial_sites(const Vertex& vertex, const VertexPlan& plan);
 
 /// Why the result cannot be shared out along `scatter`, however sites are numbered; "" where it can, or is not.
 std::string scatter_fault(const Vertex& vertex, const VertexPlan& plan);
+
+/// Why partial results cannot be added up on all sites that have them; "" where they can, or are not.
+std::string all_reduce_fault(const Vertex& vertex, const VertexPlan& plan);
 
 /// Why no several sites can compute this alike; "" where they can, or do not: what is reduced over sites has one owner.
 std::string copies_fault(const Vertex& vertex, const VertexPlan& plan);

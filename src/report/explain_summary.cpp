@@ -112,6 +112,15 @@ std::string proof_line(const PlanReport& report) {
                           100 * (report.costs.seconds / least - 1), seconds_text(least)));
 }
 
+/// What it costs to keep to what one program over a mesh says.
+std::string spmd_line(const Explanation& explained) {
+  const std::optional<PlanCosts>& all = explained.plan().unrestricted;
+  if (!all) return "";
+  const PlanCosts& costs = explained.plan().costs;
+  return line("--spmd", fmt::format("{} and {} moved; {} and {} without", seconds_text(costs.seconds),
+                                    bytes_text(costs.bytes), seconds_text(all->seconds), bytes_text(all->bytes)));
+}
+
 std::string links_line(const Explanation& explained) {
   const std::vector<Link>& links = explained.request.machine.links;
   std::vector<std::string> crossing;
@@ -167,7 +176,7 @@ std::string summary_text(const Explanation& explained, const std::vector<VertexC
   text += line("plan", fmt::format("by {} for {} on machine {}{}{}", planner,
                                    counted(static_cast<std::size_t>(request.sites), "site"),
                                    printable(request.machine.name), measured.empty() ? "" : ", " + measured, least));
-  text += time_lines(explained, folding) + proof_line(explained.plan());
+  text += time_lines(explained, folding) + proof_line(explained.plan()) + spmd_line(explained);
   text += line("peak memory", peak_text(explained.graph(), explained.plan(), request, source));
   return text + moved_lines(explained, costs, folding) + links_line(explained);
 }

@@ -11,7 +11,7 @@ namespace einrel {
 CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan) {
   const std::vector<std::string> names = label_names(vertex);
   const VertexPlan result = with_scattered_result(vertex, plan);
-  CutFacts cut{{}, std::nullopt, copies_of(plan)};
+  CutFacts cut{{}, std::nullopt, plan.all_reduced, copies_of(plan)};
   for (std::size_t l = 0; l < names.size(); ++l) {
     const bool is_one_part_each = plan.parts[l] == result.grid[l];
     if (plan.parts[l] == 1 || (is_one_part_each && plan.grid[l] == 1)) continue;

@@ -25,6 +25,7 @@ struct LabelSites {
 struct CutFacts {
   std::vector<LabelSites> labels;     ///< those that are cut
   std::optional<LabelSites> scatter;  ///< along which sites share the result out that have partial ones
+  bool all_reduced = false;           ///< each of the sites that have partial results gets the sum
   std::int64_t copies = 1;            ///< sites that compute the same
 };
 CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan);

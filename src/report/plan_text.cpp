@@ -13,10 +13,7 @@
 #include "run/plan_memory.h"
 
 namespace einrel {
-namespace {
 
-/// "i=2 k=2", "j=2 of 8 parts" for 2 sites that have 8 parts, "j=4, result k=4" where 4 sites share it out along k;
-/// "i=2, each on 4 sites", where 4 compute the same; "whole, on one site", "whole, on each of 8 sites".
 std::string cut_text(const CutFacts& cut) {
   if (cut.labels.empty())
     return cut.copies == 1 ? "whole, on one site" : fmt::format("whole, on each of {} sites", cut.copies);
@@ -25,9 +22,12 @@ std::string cut_text(const CutFacts& cut) {
     texts.push_back(fmt::format("{}={}{}", label, sites, parts ? fmt::format(" of {} parts", *parts) : ""));
   std::string text = fmt::format("{}", fmt::join(texts, " "));
   if (cut.scatter) text += fmt::format(", result {}={}", cut.scatter->label, cut.scatter->sites);
+  if (cut.all_reduced) text += ", result on each";
   if (cut.copies > 1) text += fmt::format(", each on {} sites", cut.copies);
   return text;
 }
+
+namespace {
 
 /// " (spine: b=4; ethernet: h=2, 2 copies)": what is cut across each link.
 std::string link_cuts_text(const std::vector<LinkCut>& cuts) {
@@ -70,7 +70,9 @@ std::string moves_text(const MoveFacts& moves, const CutFacts& cut) {
   }
   if (moves.reduced_bytes > 0) {
     texts.push_back(fmt::format("partial results over {}, {}{}", fmt::join(moves.reduced, " "),
-                                cut.scatter ? fmt::format("shared out along {}, ", cut.scatter->label) : "",
+                                cut.scatter       ? fmt::format("shared out along {}, ", cut.scatter->label)
+                                : cut.all_reduced ? "all-reduced, "
+                                                  : "",
                                 bytes_text(moves.reduced_bytes)));
   }
   return texts.empty() ? "nothing moves" : fmt::format("{}", fmt::join(texts, "; "));

@@ -10,6 +10,11 @@
 
 namespace einrel {
 
+/// "i=2 k=2", "j=2 of 8 parts" for 2 sites that have 8 parts, "j=4, result k=4" where 4 sites share it out along k,
+/// "j=4, result on each" where all 4 get it; "i=2, each on 4 sites", where 4 compute the same; "whole, on one site",
+/// "whole, on each of 8 sites".
+std::string cut_text(const CutFacts& cut);
+
 /// How the plan computes a vertex, and `cost` of all that it stands for: how it is cut, bytes, seconds, what moves.
 std::string planned_text(const Explanation& explained, std::size_t vertex, const VertexCost& cost,
                          const Folding& folding);

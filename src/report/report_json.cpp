@@ -233,6 +233,7 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
                     {"seconds", cost.seconds}};
   if (is_state(graph, v)) json["feedback_bytes"] = cost.feedback_bytes;
   if (plan.scatter) json["scatter"] = names[*plan.scatter];
+  if (plan.all_reduced) json["all_reduced"] = true;
   for (const SiteCopies& copies : plan.copies)
     json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});
   if (!request.machine.links.empty()) json["links"] = link_cuts_json(link_cuts(vertex, plan, request));
@@ -335,6 +336,7 @@ ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const Pl
                     {"received", report.costs.received}, {"most_received", report.costs.most_received()},
                     {"plan_seconds", report.seconds},    {"vertices", std::move(vertices)}};
   if (report.plan.at_least) json["at_least_seconds"] = *report.plan.at_least;
+  if (report.unrestricted) json["cost_without_spmd"] = costs_json(*report.unrestricted);
   if (!request.machine.links.empty()) json["links"] = links_json(request.machine, report.costs);
   if (const std::optional<TilingFacts> tilings = tiling_facts(graph, report.plan, request))
     json.update(tilings_json(graph, *tilings, report));

@@ -100,6 +100,16 @@ void verify_cuts(const Compiled& compiled, PlanComparison& comparison) {
   }
 }
 
+void price_restriction(const Compiled& compiled, PlanComparison& comparison, const PlanRequest& request) {
+  PlanRequest free = request;
+  free.spmd = false;
+  for (PlanReport& report : comparison.plans) {
+    if (!report.plan.is_spmd) continue;
+    const std::variant<PlanReport, PlanRefusal> other = try_plan(compiled, report.plan.planner, free);
+    if (const auto* const found = std::get_if<PlanReport>(&other)) report.unrestricted = found->costs;
+  }
+}
+
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request) {
   PlanReport report{std::move(plan), {}, {}, {}, 0};
   report.costs = costs_of(compiled.graph, report.plan, request.machine);

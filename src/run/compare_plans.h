@@ -24,6 +24,8 @@ struct PlanReport {
   std::vector<std::optional<double>> least;  ///< per vertex: bytes that it moves at least, see lower_bound.h
   SitePeak peak;
   double seconds = 0;  ///< that planning took
+  /// Of a plan that one program over a mesh says: the same planner's among all plans; nothing where it has none.
+  std::optional<PlanCosts> unrestricted = std::nullopt;
   std::optional<VerifiedCuts> verified = std::nullopt;
 };
 
@@ -57,6 +59,9 @@ PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given
 
 /// Compares the cuts of plans by kcut with the best of all cuts at once.
 void verify_cuts(const Compiled& compiled, PlanComparison& comparison);
+
+/// Adds to plans that one program over a mesh says what the same planners' plans cost without that restriction.
+void price_restriction(const Compiled& compiled, PlanComparison& comparison, const PlanRequest& request);
 
 /// What is known of a plan that is there already.
 PlanReport report_of(const Compiled& compiled, Plan plan, const PlanRequest& request);

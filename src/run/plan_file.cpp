@@ -79,7 +79,8 @@ class PlanParts {
     }
     if (has_plans_ && depth == of_plans) return is_of(name, {"sites", "vertices"});
     const int of_vertices = has_plans_ ? of_plans + 2 : of_report + 2;
-    if (depth == of_vertices) return is_of(name, {"name", "parts", "sites", "strides", "scatter", "copies"});
+    if (depth == of_vertices)
+      return is_of(name, {"name", "parts", "sites", "strides", "scatter", "all_reduced", "copies"});
     return true;
   }
 
@@ -179,6 +180,7 @@ class Reader {
       plan.strides.push_back(optional_number(strides, label, what, 0));
     }
     plan.scatter = scatter(given, names, what);
+    plan.all_reduced = all_reduced(given, what);
     plan.copies = copies(given, what);
     check(vertex, plan, sites);
     return plan;
@@ -192,6 +194,12 @@ class Reader {
     if (at == names.end())
       fail(fmt::format("`scatter` of {} is {}, which is no label of it", what, printable(label.dump())));
     return static_cast<std::size_t>(at - names.begin());
+  }
+
+  bool all_reduced(const json& given, const std::string& what) const {
+    if (!given.contains("all_reduced")) return false;
+    if (!given["all_reduced"].is_boolean()) fail(fmt::format("`all_reduced` of {} is neither true nor false", what));
+    return given["all_reduced"].get<bool>();
   }
 
   std::vector<SiteCopies> copies(const json& given, const std::string& what) const {
@@ -228,6 +236,8 @@ class Reader {
     }
     if (const std::string fault = copies_fault(vertex, plan); !fault.empty())
       fail(fmt::format("vertex {} cannot be computed alike by several sites: {}", vertex.name, fault));
+    if (const std::string fault = all_reduce_fault(vertex, plan); !fault.empty())
+      fail(fmt::format("the result of vertex {} cannot be all-reduced: {}", vertex.name, fault));
     const std::string fault = scatter_fault(vertex, plan);
     if (!fault.empty()) fail(fmt::format("the result of vertex {} cannot be scattered: {}", vertex.name, fault));
     if (plan.scatter && !numbers_scatter(vertex, plan)) {

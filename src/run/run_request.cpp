@@ -13,7 +13,7 @@ bool plans_relations(const std::string& planner) { return planner == "table-1" |
 
 bool asks_for_plan(const RunRequest& request, const Job& job) {
   return job.is_started || request.planner || request.sites || request.cost || request.machine || request.memory ||
-         request.batch || request.given || request.spill || !request.compared.empty();
+         request.batch || request.spmd || request.given || request.spill || !request.compared.empty();
 }
 
 std::optional<Plan> given_plan(const RunRequest& request, const Compiled& compiled) {
@@ -35,6 +35,7 @@ PlanRequest plan_request(const RunRequest& request, std::optional<std::int64_t> 
   asked.sites = sites.value_or(asked.machine.sites);
   asked.cost = request.cost.value_or(CostKind::seconds);
   asked.batch = request.batch;
+  asked.spmd = request.spmd;
   if (request.memory) {
     asked.memory = request.memory->bytes;
   } else if (request.machine) {  // somebody chose it

@@ -41,6 +41,7 @@ struct RunRequest {
   std::optional<std::string> machine = {};                     ///< a name or a file
   std::optional<MemoryLimit> memory = {};                      ///< of a rank, or of this process with all sites
   std::optional<std::string> batch = {};                       ///< PlanRequest::batch
+  bool spmd = false;                                           ///< PlanRequest::spmd
   std::optional<std::variant<PlanFile, PlanText>> given = {};  ///< instead of a planner's
   std::optional<std::string> spill = {};                       ///< folder for chunks that `memory` has no room for
   /// It is not to run, but EXPLAIN says how it would: for one site as in this process, for more as on a rank each.

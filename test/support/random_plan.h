@@ -23,7 +23,8 @@ inline void scatter(Random& random, const Vertex& vertex, const PartitionVector&
   if (!ways.empty()) plan = ways[static_cast<std::size_t>(random.between(0, std::ssize(ways) - 1))];
 }
 
-/// Any plan: random grids over random sites, sometimes several parts a site, and results that are shared out.
+/// Any plan: random grids over random sites, sometimes several parts a site, and results that are shared out or
+/// all-reduced.
 inline Plan random_plan(Random& random, const EinGraph& graph, std::int64_t most_sites = 12) {
   Plan plan{"random", random.between(1, most_sites), {}};
   for (const Vertex& vertex : graph.vertices) {
@@ -39,6 +40,9 @@ inline Plan random_plan(Random& random, const EinGraph& graph, std::int64_t most
       if (random.chance(0.2)) chosen.parts[l] = random.between(chosen.parts[l], std::min(most[l], chosen.parts[l] + 3));
     }
     if (random.chance(0.7)) scatter(random, vertex, most, chosen);
+    VertexPlan on_all = chosen;
+    on_all.all_reduced = true;
+    if (all_reduce_fault(vertex, on_all).empty() && random.chance(0.5)) chosen = on_all;
     const std::int64_t copies = random.between(1, plan.sites / sites_used(chosen));
     if (copies > 1 && partial_sites(vertex, chosen) == 1) chosen.copies = {{copies, 1}};
     plan.vertices.push_back(std::move(chosen));

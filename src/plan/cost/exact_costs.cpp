@@ -118,20 +118,24 @@ double ExactCosts::receiving_parts(const Vertex& vertex, const VertexPlan& plan,
   for (std::size_t l = 0; l < machine_.links.size(); ++l) {
     const auto elements = parts_crossing(vertex, plan, transfers_.sites(), machine_.links[l].sites);
     longest = std::max(longest, crossing_link(l, elements, static_cast<double>(partial_bytes(vertex)), tally));
+    if (!plan.all_reduced) continue;
+    const auto& back =
+        transfers_.crossing(machine_.links[l], owned_layout(vertex, plan), result_layout(vertex, plan), vertex.bound);
+    longest = std::max(longest, crossing_link(l, back, static_cast<double>(partial_bytes(vertex)), tally));
   }
   return longest;
 }
 
 /// Bytes received: the owners of results receive what the others of their groups have of these; an extreme goes back to
-/// them.
+/// them, and a result that is all-reduced, too.
 std::int64_t ExactCosts::reduce(const Vertex& vertex, const VertexPlan& plan, Tally& tally) const {
   const std::int64_t others = partial_sites(vertex, plan) - 1;
   if (others == 0) return 0;
   std::int64_t all = 0;
-  const Layout owners = result_layout(vertex, plan);
+  const Layout owners = owned_layout(vertex, plan);
   const Layout group = partial_layout(vertex, plan);
-  const std::int64_t back = bytes_back(vertex);
-  const std::int64_t each = partial_bytes(vertex) - back;
+  const std::int64_t back = plan.all_reduced ? partial_bytes(vertex) : bytes_back(vertex);
+  const std::int64_t each = partial_bytes(vertex) - bytes_back(vertex);
   for (std::int64_t site = 0; site < transfers_.sites(); ++site) {
     const std::int64_t owned = elements_at(owners, vertex.bound, site);
     const std::int64_t returned =

@@ -135,7 +135,7 @@ class Holdings {
     all_.push_back(
         {v, HeldAs::partial, v, v, checked_multiply(parts, each), held(v, partial_layout(vertex, plan_.vertices[v]))});
     all_.push_back({v, HeldAs::partial, v, v, checked_multiply(sites - 1, each),
-                    held(v, result_layout(vertex, plan_.vertices[v]))});
+                    held(v, owned_layout(vertex, plan_.vertices[v]))});
   }
 
   void join(std::size_t v) {

@@ -43,12 +43,20 @@ double partial_passes(const Vertex& vertex) { return is_argument(vertex) ? 3 : 1
 
 double reduced_floats(const Vertex& vertex, const VertexPlan& plan) {
   const auto sites = static_cast<double>(partial_sites(vertex, plan));
-  return sites == 1 ? 0 : sites * partial_passes(vertex) * elements_in(vertex.bound);
+  const double passes = partial_passes(vertex) + (plan.all_reduced ? 1 : 0);
+  return sites == 1 ? 0 : sites * passes * elements_in(vertex.bound);
 }
 
-double reduced_bytes(const Vertex& vertex, const VertexPlan& plan) {
+namespace {
+/// Bytes that the owners of results receive.
+double gathered_bytes(const Vertex& vertex, const VertexPlan& plan) {
   const auto each = static_cast<double>(partial_bytes(vertex));
   return static_cast<double>(partial_sites(vertex, plan) - 1) * elements_in(vertex.bound) * each;
+}
+}  // namespace
+
+double reduced_bytes(const Vertex& vertex, const VertexPlan& plan) {
+  return (plan.all_reduced ? 2 : 1) * gathered_bytes(vertex, plan);
 }
 
 namespace {
@@ -151,7 +159,7 @@ double adding_seconds(const Vertex& vertex, const VertexPlan& plan, const Machin
   const double sum = elements_in(vertex.bound) * each / static_cast<double>(owners);
   const bool stays = sum < static_cast<double>(machine.processor.second_cache);
   const double passes = stays ? 1 : 3;  // a large sum is read and written again
-  const double touched = passes * reduced_bytes(vertex, plan) + finishing_bytes(vertex);
+  const double touched = passes * gathered_bytes(vertex, plan) + finishing_bytes(vertex);
   return memory_seconds(touched / static_cast<double>(owners), owners, machine);
 }
 
@@ -161,7 +169,11 @@ double receiving_parts_seconds(const Vertex& vertex, const VertexPlan& plan, con
   double messages = static_cast<double>(sites - 1);
   if (is_argument(vertex)) messages += messages + tree_depth(static_cast<double>(sites));  // back from the owners
   const auto receivers = static_cast<double>(owners_of(vertex, plan));
-  return receiving_seconds(reduced_bytes(vertex, plan) / receivers, messages, receivers, machine);
+  const double parts = gathered_bytes(vertex, plan);
+  const double gathering = receiving_seconds(parts / receivers, messages, receivers, machine);
+  if (!plan.all_reduced) return gathering;
+  const double others = receivers * static_cast<double>(sites - 1);  // which get it back
+  return gathering + receiving_seconds(parts / others, tree_depth(static_cast<double>(sites)), others, machine);
 }
 
 namespace {

@@ -15,6 +15,7 @@ namespace {
 template <class F>
 Plan plan_each(const EinGraph& graph, const PlanRequest& request, F plan_of_vertex) {
   Plan plan{"", request.sites, {}};
+  plan.is_spmd = request.spmd;
   for (const Vertex& vertex : graph.vertices) {
     const PartitionVector whole(label_extents(vertex).size(), 1);
     plan.vertices.push_back(is_input(vertex) ? one_part_per_site(whole) : plan_of_vertex(vertex));
@@ -62,8 +63,10 @@ PartitionVector sqrt_grid(const Vertex& vertex, const PartitionVector& most, std
 }  // namespace
 
 Planned plan_single(const EinGraph& graph, const PlanRequest& request) {
-  return plan_each(graph, request, [](const Vertex& vertex) {
-    return one_part_per_site(PartitionVector(label_extents(vertex).size(), 1));
+  return plan_each(graph, request, [&](const Vertex& vertex) {
+    VertexPlan plan = one_part_per_site(PartitionVector(label_extents(vertex).size(), 1));
+    if (request.spmd && request.sites > 1) plan.copies = {{request.sites, 1}};
+    return plan;
   });
 }
 

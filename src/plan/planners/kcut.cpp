@@ -101,7 +101,7 @@ Planned plan_kcut(const EinGraph& graph, const PlanRequest& request) {
   auto* const numbered = std::get_if<Plan>(&planned);
   if (numbered == nullptr) return planned;
   const auto cost = [&](const Plan& plan) { return costs_of(graph, plan, request.machine).of(request.cost); };
-  Plan in_order = plan_by_cuts(graph, request.sites, cuts);
+  Plan in_order = plan_by_cuts(graph, request, cuts);
   if (uses_as_many_sites(in_order, *numbered) && cost(in_order) < cost(*numbered)) *numbered = std::move(in_order);
   numbered->cuts = std::move(cuts);
   return planned;

@@ -20,6 +20,7 @@ struct PlanRequest {
   std::optional<std::string> batch;   ///< the label that is cut for data parallelism; else the first of the first input
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that `eindecomp` may use on a site, see memory.h
   std::vector<Plan> beside = {};  ///< other plans that were asked for: `eindecomp` starts from them, too
+  bool spmd = false;              ///< only plans that a single program over one mesh of all sites says (plan/spmd.h)
   bool operator==(const PlanRequest&) const = default;
 };
 

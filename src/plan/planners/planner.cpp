@@ -17,8 +17,10 @@
 #include "plan/planners/eindecomp.h"
 #include "plan/planners/kcut.h"
 #include "plan/planners/schemes.h"
+#include "plan/planners/spmd_search.h"
 #include "plan/planners/within_memory.h"
 #include "plan/search/sampled_cuts.h"
+#include "plan/spmd.h"
 
 namespace einrel {
 namespace {
@@ -55,6 +57,7 @@ std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& requ
 
 Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
   const std::vector<Plan> others = plans_of_others(graph, request);
+  if (request.spmd) return spmd_plan(graph, request, others);
   const OtherPlans others_of_fewer = [&](std::int64_t sites) {
     PlanRequest fewer = request;
     fewer.sites = sites;
@@ -70,6 +73,7 @@ Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
 /// From what eindecomp finds.
 Planned plan_best(const EinGraph& graph, const PlanRequest& request) {
   if (request.cost != CostKind::seconds) return "it makes seconds least; eindecomp can make others least, too";
+  if (request.spmd) return "it bounds no plans of a single program for all sites; eindecomp makes them";
   Planned start = plan_eindecomp(graph, request);
   if (const auto* const plan = std::get_if<Plan>(&start)) {
     start = best_plan(graph, request, *plan);
@@ -91,6 +95,18 @@ Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) 
   return eindecomp_paper(graph, request.sites);
 }
 
+/// The same planner, which has no plan where a single program for all sites is asked for and its plan is none.
+Planner checked(Planner planner) {
+  planner.plan = [plan = std::move(planner.plan)](const EinGraph& graph, const PlanRequest& request) {
+    Planned planned = plan(graph, request);
+    const auto* const found = std::get_if<Plan>(&planned);
+    if (found == nullptr || !request.spmd) return planned;
+    std::string fault = spmd_fault(graph, *found);
+    return fault.empty() ? planned : Planned(std::move(fault));
+  };
+  return planner;
+}
+
 std::vector<Planner> planners_and_schemes() {
   std::vector<Planner> planners{
       {default_planner, "the cheapest plan found, for any number of sites, by any cost", plan_eindecomp, 0},
@@ -110,6 +126,7 @@ std::vector<Planner> planners_and_schemes() {
   }
   planners.push_back({"kcut", "SoyBean: halved again and again, each time with least elements moved between the halves",
                       plan_kcut, most_cut_at_once});
+  for (Planner& planner : planners) planner = checked(std::move(planner));
   return planners;
 }
 
@@ -124,10 +141,10 @@ const std::vector<Planner>& all_planners() {
 
 Planner planner_named(std::string_view name) {
   if (is_product_of_schemes(name)) {
-    return {std::string(name), "several schemes at a time",
-            [factors = scheme_factors(name)](const EinGraph& graph, const PlanRequest& request) {
-              return plan_by_schemes(graph, request, factors);
-            }};
+    return checked({std::string(name), "several schemes at a time",
+                    [factors = scheme_factors(name)](const EinGraph& graph, const PlanRequest& request) {
+                      return plan_by_schemes(graph, request, factors);
+                    }});
   }
   std::vector<std::string> names;
   for (const Planner& planner : all_planners()) {

@@ -16,6 +16,7 @@
 #include "plan/planners/kcut.h"
 #include "plan/planners/transformer.h"
 #include "plan/refine/numbering.h"
+#include "plan/spmd.h"
 
 namespace einrel {
 namespace {
@@ -92,8 +93,8 @@ std::vector<PartitionVector> clipped(const PartitionVector& most, const std::vec
 }
 
 /// Shares out what several sites have parts of, along the longest label of the result that allows it; whole labels
-/// first, which leave the numbering free.
-void share_out(const Vertex& vertex, const PartitionVector& most, VertexPlan& plan) {
+/// first, which leave the numbering free. In a single program for all sites it is on all where none does.
+void share_out(const Vertex& vertex, const PartitionVector& most, const PlanRequest& request, VertexPlan& plan) {
   const std::int64_t sites = partial_sites(vertex, plan);
   if (sites == 1) return;
   std::vector<std::size_t> labels = std::get<EinSum>(vertex.op).output;
@@ -105,14 +106,16 @@ void share_out(const Vertex& vertex, const PartitionVector& most, VertexPlan& pl
     shared.scatter = label;
     shared.parts[label] *= sites;
     if (shared.parts[label] > most[label] || !numbers_scatter(vertex, shared)) continue;
+    if (request.spmd && !spmd_fault(vertex, shared, mesh_of(request.sites)).empty()) continue;
     plan = std::move(shared);
     return;
   }
+  plan.all_reduced = request.spmd;
 }
 
 /// Cut by all factors. What is reduced over sites has no copies: each site has only a part of it.
 VertexPlan combined(const Vertex& vertex, const PartitionVector& most, const std::vector<SchemeFactor>& factors,
-                    std::vector<PartitionVector> grids) {
+                    const PlanRequest& request, std::vector<PartitionVector> grids) {
   VertexPlan plan = one_part_per_site(PartitionVector(most.size(), 1));
   for (const Digit& digit : digits_of(factors, clipped(most, factors, std::move(grids)))) {
     if (digit.label) {
@@ -124,7 +127,7 @@ VertexPlan combined(const Vertex& vertex, const PartitionVector& most, const std
   }
   plan.parts = plan.grid;
   if (partial_sites(vertex, plan) > 1) plan.copies.clear();
-  share_out(vertex, most, plan);
+  share_out(vertex, most, request, plan);
   return plan;
 }
 
@@ -243,13 +246,14 @@ class SchemePlanner {
       std::vector<PartitionVector> grids;
       for (const auto* const of_factor : by_factor) grids.push_back((*of_factor)[v]);
       plans.push_back(is_input(vertex) ? one_part_per_site(PartitionVector(vertex.bound.size(), 1))
-                                       : combined(vertex, most_[v], factors, std::move(grids)));
+                                       : combined(vertex, most_[v], factors, request_, std::move(grids)));
     }
     return plans;
   }
 
   Plan placed(std::vector<VertexPlan> vertices, const std::vector<SchemeFactor>& factors) const {
     Plan plan{"", request_.sites, std::move(vertices)};
+    plan.is_spmd = request_.spmd;
     if (factors.size() == 1) {
       number_sites(graph_, plan, request_.machine);
     } else {
@@ -335,20 +339,22 @@ Planned plan_by_schemes(const EinGraph& graph, const PlanRequest& request, const
 Planned plan_by_grids(const EinGraph& graph, const PlanRequest& request, std::vector<PartitionVector> grids) {
   const std::vector<SchemeFactor> all_sites{{nullptr, request.sites}};
   Plan plan{"", request.sites, {}};
+  plan.is_spmd = request.spmd;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    plan.vertices.push_back(is_input(vertex)
-                                ? one_part_per_site(PartitionVector(vertex.bound.size(), 1))
-                                : combined(vertex, most_parts(vertex, graph), all_sites, {std::move(grids[v])}));
+    plan.vertices.push_back(
+        is_input(vertex) ? one_part_per_site(PartitionVector(vertex.bound.size(), 1))
+                         : combined(vertex, most_parts(vertex, graph), all_sites, request, {std::move(grids[v])}));
   }
   number_sites(graph, plan, request.machine);
   return plan;
 }
 
-Plan plan_by_cuts(const EinGraph& graph, std::int64_t sites, const TilingCuts& cuts) {
+Plan plan_by_cuts(const EinGraph& graph, const PlanRequest& request, const TilingCuts& cuts) {
   std::vector<SchemeFactor> factors;
   for (const TilingCut& cut : cuts.cuts) factors.push_back({nullptr, cut.groups});
-  Plan plan{"", sites, {}};
+  Plan plan{"", request.sites, {}};
+  plan.is_spmd = request.spmd;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
     if (is_input(vertex)) {
@@ -361,7 +367,7 @@ Plan plan_by_cuts(const EinGraph& graph, std::int64_t sites, const TilingCuts& c
       grids.emplace_back(most.size(), 1);
       if (cut.forms[v]) grids.back()[*cut.forms[v]] = cut.groups;
     }
-    plan.vertices.push_back(combined(vertex, most, factors, std::move(grids)));
+    plan.vertices.push_back(combined(vertex, most, factors, request, std::move(grids)));
   }
   lay_out_inputs(graph, plan);
   return plan;

@@ -57,7 +57,7 @@ Planned plan_by_grids(const EinGraph& graph, const PlanRequest& request, std::ve
 /// The plan whose sites are numbered by one cut after the other, the first one outermost. A label that cuts divide
 /// which do not follow each other is divided by the first of them only: a vertex has one digit of a site's number for
 /// each.
-Plan plan_by_cuts(const EinGraph& graph, std::int64_t sites, const TilingCuts& cuts);
+Plan plan_by_cuts(const EinGraph& graph, const PlanRequest& request, const TilingCuts& cuts);
 
 /// The plans of several products, those that cut alike once.
 std::vector<Plan> plans_by_products(const EinGraph& graph, const PlanRequest& request,

@@ -15,6 +15,7 @@ void put(ByteKey& key, const VertexPlan& plan) {
     for (const std::int64_t number : *numbers) key.put(number);
   }
   key.put(plan.scatter.value_or(plan.grid.size()));
+  key.put(plan.all_reduced);
   for (const SiteCopies& copies : plan.copies) {
     key.put(copies.count);
     key.put(copies.stride);

@@ -8,6 +8,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
 #include "plan/search/sampled_cuts.h"
+#include "plan/spmd.h"
 #include "tra/lowering.h"
 
 namespace einrel {
@@ -107,6 +108,7 @@ class Numbering {
       if (counts.back() > 1) plan.copies = {{counts.back(), plan.strides.back()}};
       plan.strides.pop_back();
       if (plan.scatter && !numbers_scatter(graph_.vertices[v], plan)) return;
+      if (plan_.is_spmd && !spmd_fault(graph_.vertices[v], plan, mesh_of(plan_.sites)).empty()) return;
       const double bytes = cut.size() < 2 ? 0 : bytes_to(v, least) + parts_crossing(v);  // there is one way
       if (bytes >= least) return;
       least = bytes;
@@ -242,7 +244,8 @@ class Numbering {
     if (next) kept = result_layout(graph_.vertices[*next], plan_.vertices[*next]);
     Moved least{std::numeric_limits<double>::infinity(), 0};
     VertexPlan best = one_part_per_site(PartitionVector(bound.size(), 1));
-    for (const VertexPlan& candidate : input_plans(bound, needs, kept, is_state)) {
+    for (const VertexPlan& candidate :
+         plan_.is_spmd ? spmd_candidates(graph_, v, plan_.sites) : input_plans(bound, needs, kept, is_state)) {
       if (least.all == 0) break;
       plan_.vertices[v] = candidate;
       const Moved moved = moved_from(v, needs, is_state ? kept : std::nullopt);

@@ -1,0 +1,207 @@
+#include "plan/planners/spmd_search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "einsum/graph/vertex_facts.h"
+#include "plan/cost/exact_costs.h"
+#include "plan/cost/memory.h"
+#include "plan/planners/eindecomp.h"
+#include "plan/planners/within_memory.h"
+#include "plan/search/elimination.h"
+#include "plan/spmd.h"
+
+namespace einrel {
+namespace {
+
+/// A way to compute a vertex, and what that costs without what is moved.
+struct SpmdWay {
+  VertexPlan plan;
+  double alone = 0;
+};
+
+/// A number for each different layout.
+struct NumberedLayouts {
+  std::vector<Layout> layouts;
+  std::vector<std::size_t> of_way;
+};
+
+template <class LayoutOf>
+NumberedLayouts numbered_layouts(const std::vector<SpmdWay>& ways, LayoutOf layout_of) {
+  NumberedLayouts numbered;
+  std::map<Layout, std::size_t> known;
+  for (const SpmdWay& way : ways) {
+    const auto [at, is_new] = known.try_emplace(layout_of(way.plan), numbered.layouts.size());
+    if (is_new) numbered.layouts.push_back(at->first);
+    numbered.of_way.push_back(at->second);
+  }
+  return numbered;
+}
+
+class SpmdSearch {
+ public:
+  SpmdSearch(const EinGraph& graph, const PlanRequest& request)
+      : graph_(graph),
+        request_(request),
+        transfers_(request.sites, request.machine),
+        exact_(graph, request.machine, transfers_) {
+    collect_ways();
+  }
+
+  Plan run() {
+    std::vector<std::size_t> domains;
+    for (const std::vector<SpmdWay>& ways : ways_) domains.push_back(ways.size());
+    const std::vector<CostTable> tables = cost_tables();
+    std::vector<std::vector<std::size_t>> scopes;
+    for (const CostTable& table : tables) scopes.push_back(table.variables);
+    constexpr std::size_t most_entries = std::size_t{1} << 20U;
+    const Assignment found = least_assignment(domains, tables, min_fill_order(domains.size(), scopes), most_entries);
+    Plan plan{"eindecomp", request_.sites, {}};
+    plan.is_spmd = true;
+    for (std::size_t v = 0; v < ways_.size(); ++v) plan.vertices.push_back(ways_[v][found.values[v]].plan);
+    improve(plan);
+    return plan;
+  }
+
+  double cost(const Plan& plan) { return costs_of(graph_, plan, request_.machine, transfers_).of(request_.cost); }
+
+ private:
+  /// All ways, the cheapest first; where bytes count and not time, those that compute nothing twice, but for what is
+  /// next to nothing to compute.
+  void collect_ways() {
+    const std::vector<bool> small = small_vertices(graph_, request_.sites, request_.machine);
+    const std::size_t most = most_ways();
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      std::vector<SpmdWay>& ways = ways_.emplace_back();
+      std::int64_t fewest_copies = std::numeric_limits<std::int64_t>::max();
+      for (VertexPlan& plan : spmd_candidates(graph_, v, request_.sites)) {
+        fewest_copies = std::min(fewest_copies, copies_of(plan));
+        const double alone = exact_.alone(v, plan, request_.cost);
+        ways.push_back({std::move(plan), alone});
+      }
+      if (request_.cost != CostKind::seconds && !small[v] && !is_input(graph_.vertices[v]))
+        std::erase_if(ways, [&](const SpmdWay& way) { return copies_of(way.plan) > fewest_copies; });
+      std::stable_sort(ways.begin(), ways.end(), [](const SpmdWay& a, const SpmdWay& b) { return a.alone < b.alone; });
+      if (ways.size() > most) ways.resize(most);
+    }
+  }
+
+  /// Of a vertex: tables of all neighbours together have some million entries.
+  std::size_t most_ways() const {
+    constexpr double all = 4e6;
+    constexpr double fewest = 24;
+    constexpr double most = 128;  // three variables beside each other then make a table of a million or two
+    std::size_t edges = 1;
+    for (const Vertex& vertex : graph_.vertices) edges += vertex.inputs.size();
+    return static_cast<std::size_t>(std::clamp(std::sqrt(all / static_cast<double>(edges)), fewest, most));
+  }
+
+  std::vector<CostTable> cost_tables() {
+    std::vector<CostTable> tables;
+    for (std::size_t v = 0; v < ways_.size(); ++v) {
+      CostTable alone{{v}, {}};
+      for (const SpmdWay& way : ways_[v]) alone.costs.push_back(way.alone);
+      tables.push_back(std::move(alone));
+      for (const std::size_t operand : operands_read(graph_.vertices[v])) {
+        tables.push_back(moves(graph_.vertices[v].inputs[operand].index, v, [&](const VertexPlan& plan) {
+          return needed_layout(graph_.vertices[v], operand, plan);
+        }));
+      }
+    }
+    for (const State& state : graph_.steps.states) {
+      if (!state.next || graph_.outputs[*state.next] == state.now) continue;
+      tables.push_back(moves(graph_.outputs[*state.next].index, state.now.index,
+                             [&](const VertexPlan& plan) { return result_layout(graph_[state.now], plan); }));
+    }
+    return tables;
+  }
+
+  /// What it costs to bring a tensor to a reader, for all ways of both.
+  template <class NeedOf>
+  CostTable moves(std::size_t tensor, std::size_t reader, NeedOf need_of) {
+    const Vertex& moved = graph_.vertices[tensor];
+    const NumberedLayouts have =
+        numbered_layouts(ways_[tensor], [&](const VertexPlan& plan) { return result_layout(moved, plan); });
+    const NumberedLayouts need = numbered_layouts(ways_[reader], need_of);
+    std::vector<std::vector<double>> costs;
+    for (const Layout& from : have.layouts) {
+      costs.emplace_back();
+      for (const Layout& to : need.layouts)
+        costs.back().push_back(from == to ? 0
+                                          : exact_.move(moved, from, {to, std::nullopt}, nullptr).of(request_.cost));
+    }
+    CostTable table{{tensor, reader}, {}};
+    table.costs.reserve(have.of_way.size() * need.of_way.size());
+    for (const std::size_t from : have.of_way) {
+      for (const std::size_t to : need.of_way) table.costs.push_back(costs[from][to]);
+    }
+    return table;
+  }
+
+  /// Changes one vertex after the other to what makes the whole cheapest, as long as that gains anything and few plans
+  /// have been looked at.
+  void improve(Plan& plan) {
+    constexpr double looks = 2e6;
+    constexpr double rounding = 1e-12;
+    double tries = looks / static_cast<double>(graph_.vertices.size()) / static_cast<double>(request_.sites);
+    double least = cost(plan);
+    for (bool gained = true; gained;) {
+      gained = false;
+      for (std::size_t v = 0; v < ways_.size(); ++v) {
+        VertexPlan best = plan.vertices[v];
+        for (const SpmdWay& way : ways_[v]) {
+          if (--tries < 0) break;
+          plan.vertices[v] = way.plan;
+          const double other = cost(plan);
+          if (other >= least * (1 - rounding)) continue;
+          least = other;
+          best = way.plan;
+          gained = true;
+        }
+        plan.vertices[v] = std::move(best);
+      }
+    }
+  }
+
+  const EinGraph& graph_;
+  const PlanRequest& request_;
+  Transfers transfers_;
+  ExactCosts exact_;
+  std::vector<std::vector<SpmdWay>> ways_;
+};
+
+}  // namespace
+
+Planned spmd_plan(const EinGraph& graph, const PlanRequest& request, const std::vector<Plan>& others) {
+  if (request.cost == CostKind::bound) return "plans of a single program for all sites make no bound least";
+  SpmdSearch search(graph, request);
+  std::vector<Plan> plans{search.run()};
+  for (const Plan& other : others) {
+    const bool is_comparable = request.cost == CostKind::seconds || uses_all_sites(graph, other, request.machine);
+    if (is_comparable && spmd_fault(graph, other).empty()) plans.push_back(other);
+  }
+  std::optional<std::pair<double, std::size_t>> best;
+  std::optional<SitePeak> smallest;
+  for (std::size_t p = 0; p < plans.size(); ++p) {
+    if (request.memory) {
+      SitePeak peak = peak_of(graph, plans[p]);
+      if (!smallest || peak.bytes < smallest->bytes) smallest = peak;
+      if (peak.bytes > *request.memory) continue;
+    }
+    const double cost = search.cost(plans[p]);
+    if (!best || cost < best->first) best = {cost, p};
+  }
+  if (!best) return over_limit(graph, *smallest, *request.memory);
+  Plan plan = std::move(plans[best->second]);
+  plan.planner = "eindecomp";
+  plan.is_spmd = true;
+  return plan;
+}
+
+}  // namespace einrel
