@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from .._array import Array
@@ -12,13 +12,12 @@ from ._errors import ModelError
 
 @dataclass(frozen=True)
 class Weight:
-    """A tensor of a checkpoint: what it is called in its file, its type in the language, and its shape.
+    """A tensor of a checkpoint: its file, its type in the language, and its shape.
 
     `lazy` makes an array that reads the file part by part, each time that a part is computed with. `kept` makes one
     that holds its elements where reading them takes work, and is the same where they lie in the file as they are.
     """
 
-    name: str
     file: str
     dtype: str
     shape: tuple[int, ...]
@@ -27,34 +26,65 @@ class Weight:
 
 
 @dataclass(frozen=True)
+class Part:
+    """A weight that a program takes: the name of its input, its labels, and its names in both kinds of files."""
+
+    input: str
+    labels: str
+    name: str
+    gguf_name: str
+    is_optional: bool = False
+
+    def of_layer(self, layer: int, name: str, gguf_name: str) -> Part:
+        """The part of one layer, of which files call all parts by these names, a dot, and the part's own."""
+        return replace(
+            self, input=f"{self.input}_{layer}", name=f"{name}.{self.name}", gguf_name=f"{gguf_name}.{self.gguf_name}"
+        )
+
+
+@dataclass(frozen=True)
 class Checkpoint:
-    """The files of a model: `metadata` as they have it, and the weights by Hugging Face's names."""
+    """The files of a model: `metadata` as they have it, and the weights by the names that they have there."""
 
     path: str
     metadata: Mapping[str, Any]
     weights: Mapping[str, Weight]
+    is_gguf: bool
 
-    def weight(self, name: str, shape: tuple[int, ...]) -> Weight:
-        """The weight of that name, which must have this shape."""
+    def name_of(self, part: Part) -> str:
+        """What a part is called here."""
+        return part.gguf_name if self.is_gguf else part.name
+
+    def has(self, part: Part) -> bool:
+        """Whether there is such a weight."""
+        return self.name_of(part) in self.weights
+
+    def take(self, parts: Iterable[Part], extents: Mapping[str, int], ignored: Collection[str]) -> dict[str, Weight]:
+        """The weights of these parts by the names of inputs; they have the shapes that the extents of labels say.
+
+        Others are an error, but for those of the names `ignored`: with them it is another model.
+        """
+        weights, others = {}, {name for name in self.weights if name not in ignored}
+        for part in parts:
+            weights[part.input] = self._weight(self.name_of(part), tuple(extents[label] for label in part.labels))
+            others.discard(self.name_of(part))
+        if others:
+            more = f", nor are {len(others) - 1} others" if len(others) > 1 else ""
+            raise ModelError(
+                f"{self.weights[min(others)].file}: the tensor '{min(others)}' is no part of a model of this "
+                f"architecture{more}"
+            )
+        return weights
+
+    def _weight(self, name: str, shape: tuple[int, ...]) -> Weight:
         found = self.weights.get(name)
         if found is None:
             raise ModelError(f"{self.path}: the tensor '{name}' is missing")
         if found.shape != shape:
             raise ModelError(
-                f"{found.file}: the tensor '{found.name}' has shape {list(found.shape)}, "
-                f"but by the model's configuration it is {list(shape)}"
+                f"{found.file}: the tensor '{name}' has shape {list(found.shape)}, but by the model's configuration it "
+                f"is {list(shape)}"
             )
         if found.dtype not in ("f32", "f16", "bf16"):
-            raise ModelError(
-                f"{found.file}: the tensor '{found.name}' is of {found.dtype}; weights are f32, f16 or bf16"
-            )
+            raise ModelError(f"{found.file}: the tensor '{name}' is of {found.dtype}; weights are f32, f16 or bf16")
         return found
-
-    def refuse_others(self, used: set[str]) -> None:
-        """An error where there are weights that no part of the model takes: with them it is another model."""
-        others = [weight for name, weight in self.weights.items() if name not in used]
-        if others:
-            more = f", nor are {len(others) - 1} others" if len(others) > 1 else ""
-            raise ModelError(
-                f"{others[0].file}: the tensor '{others[0].name}' is no part of a model of this architecture{more}"
-            )

@@ -22,8 +22,8 @@ _QUANTISED: Final = ("Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K")
 _DAMAGE: Final = (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError, AttributeError)
 
 
-def open_gguf(path: Path, names: dict[str, str]) -> Checkpoint:
-    """The checkpoint in a file; weights are mapped, not read. `names` are Hugging Face's by GGUF's.
+def open_gguf(path: Path) -> Checkpoint:
+    """The checkpoint in a file; weights are mapped, not read.
 
     A tensor that the file does not hold to its end, or of a type that is not supported, is an error with its name.
     """
@@ -37,8 +37,8 @@ def open_gguf(path: Path, names: dict[str, str]) -> Checkpoint:
         raise
     except _DAMAGE as error:
         raise ModelError(f"{path}: damaged GGUF file: {error}") from None
-    weights = {names.get(tensor.name, tensor.name): _weight(gguf, path, tensor) for tensor in reader.tensors}
-    return Checkpoint(str(path), metadata, weights)
+    weights = {tensor.name: _weight(gguf, path, tensor) for tensor in reader.tensors}
+    return Checkpoint(str(path), metadata, weights, is_gguf=True)
 
 
 def _checked(gguf: Any, path: Path) -> Any:
@@ -92,13 +92,13 @@ def _weight(gguf: Any, path: Path, tensor: Any) -> Weight:
     if kind.name in _STORED:
         data = tensor.data.view(bfloat16) if dtype == "bf16" else tensor.data
         stored = partial(asarray, data)
-        return Weight(tensor.name, str(path), dtype, shape, stored, stored)
+        return Weight(str(path), dtype, shape, stored, stored)
     part = partial(_dequantised, gguf, tensor.data, kind)
 
     def kept() -> Array:
         return asarray(part(tuple(slice(0, extent) for extent in shape)))
 
-    return Weight(tensor.name, str(path), dtype, shape, lambda: from_function(shape, part, dtype=float32), kept)
+    return Weight(str(path), dtype, shape, lambda: from_function(shape, part, dtype=float32), kept)
 
 
 def _dequantised(gguf: Any, data: npt.NDArray[np.uint8], kind: Any, region: tuple[slice, ...]) -> npt.NDArray[Any]:

@@ -20,11 +20,9 @@ from ._checkpoint import Checkpoint, Weight
 from ._config import LlamaConfig, llama_of_gguf, llama_of_json
 from ._errors import ModelError
 from ._gguf import open_gguf
-from ._llama import EMBEDDING, FACTORS, NORM, OUTPUT, PARTS, Form, Part
+from ._llama import EMBEDDING, FACTORS, OUTPUT, PARTS, Form
 from ._safetensors import open_folder, read_json
 from ._tokenizer import Tokenizer, tokenizer_of_folder, tokenizer_of_gguf
-
-_MOST_LAYERS = 1000
 
 
 @dataclass(frozen=True)
@@ -185,36 +183,14 @@ def program(
     """
     where = Path(path)
     file = where / "config.json" if where.is_dir() else where
-    if not file.is_file():
-        raise ModelError(f"{file}: there is no such file")
     config = llama_of_json(str(file), read_json(file))
-    dtypes = {name: dtype for name, _, _ in _wanted(config)}
+    dtypes = {part.input: dtype for part in _llama.parts(config)}
     return Program(program_text(config, dtypes, Form(batch, tokens, capacity)), None, str(file))
 
 
-def _wanted(config: LlamaConfig) -> Iterator[tuple[str, str, Part]]:
-    """The weights of a model: the program's input, Hugging Face's name, what it is."""
-    yield EMBEDDING.input, EMBEDDING.name, EMBEDDING
-    for layer in range(1, config.layers + 1):
-        for part in PARTS:
-            if not part.is_optional or part.input in config.optional:
-                yield f"{part.input}_{layer}", _llama.layer_name(layer, part), part
-    yield NORM.input, NORM.name, NORM
-    if not config.is_tied:
-        yield OUTPUT.input, OUTPUT.name, OUTPUT
-
-
 def _weights(config: LlamaConfig, checkpoint: Checkpoint, ignored: set[str]) -> dict[str, Weight]:
-    wanted = list(_wanted(config))
-    if FACTORS.name in checkpoint.weights:
-        wanted.append((FACTORS.input, FACTORS.name, FACTORS))
-    extents = _llama.extents(config)
-    weights = {
-        name: checkpoint.weight(full_name, tuple(extents[label] for label in part.labels))
-        for name, full_name, part in wanted
-    }
-    checkpoint.refuse_others({full_name for _, full_name, _ in wanted} | ignored)
-    return weights
+    factors = [FACTORS] if checkpoint.has(FACTORS) else []
+    return checkpoint.take([*_llama.parts(config), *factors], _llama.extents(config), ignored)
 
 
 def _of_folder(folder: Path) -> LanguageModel:
@@ -228,12 +204,13 @@ def _of_folder(folder: Path) -> LanguageModel:
 
 
 def _of_gguf(path: Path) -> LanguageModel:
-    checkpoint = open_gguf(path, _llama.names_of_gguf(_MOST_LAYERS))
-    embedding = checkpoint.weights.get(EMBEDDING.name)
+    checkpoint = open_gguf(path)
+    embedding = checkpoint.weights.get(EMBEDDING.gguf_name)
     if embedding is None or len(embedding.shape) != 2:
         raise ModelError(f"{path}: there is no tensor '{EMBEDDING.gguf_name}' with two dimensions")
-    found = frozenset(p.input for p in PARTS if p.is_optional and _llama.layer_name(1, p) in checkpoint.weights)
-    is_tied = OUTPUT.name not in checkpoint.weights
+    optional = [part for part in PARTS if part.is_optional]
+    found = frozenset(part.input for part in optional if checkpoint.has(part.of_layer(1, "model.layers.0", "blk.0")))
+    is_tied = not checkpoint.has(OUTPUT)
     config = llama_of_gguf(str(path), checkpoint.metadata, embedding.shape[0], is_tied, found)
     weights = _weights(config, checkpoint, set())
     return LanguageModel(config, weights, lambda: tokenizer_of_gguf(str(path), checkpoint.metadata))

@@ -6,19 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from ._checkpoint import Part
 from ._config import LlamaConfig
-
-
-@dataclass(frozen=True)
-class Part:
-    """A weight of each layer: the input of the program, its labels, and its names in files, after the layer's."""
-
-    input: str
-    labels: str
-    name: str
-    gguf_name: str
-    is_optional: bool = False
-
 
 # q and k are the columns of all heads, those of queries and those of keys and values.
 PARTS: Final = (
@@ -48,17 +37,15 @@ OUTPUT: Final = Part("WOut", "ve", "lm_head.weight", "output.weight")
 FACTORS: Final = Part("RopeFactor", "c", "rope_freqs.weight", "rope_freqs.weight")
 
 
-def layer_name(layer: int, part: Part) -> str:
-    """Hugging Face's name of a layer's weight; layers count from 1 here, and from 0 there."""
-    return f"model.layers.{layer - 1}.{part.name}"
-
-
-def names_of_gguf(layers: int) -> dict[str, str]:
-    """Hugging Face's names of weights by GGUF's."""
-    names = {
-        f"blk.{layer - 1}.{part.gguf_name}": layer_name(layer, part) for layer in range(1, layers + 1) for part in PARTS
-    }
-    return names | {part.gguf_name: part.name for part in (EMBEDDING, NORM, OUTPUT, FACTORS)}
+def parts(config: LlamaConfig) -> list[Part]:
+    """All weights of a model."""
+    layers = [
+        part.of_layer(layer, f"model.layers.{layer - 1}", f"blk.{layer - 1}")
+        for layer in range(1, config.layers + 1)
+        for part in PARTS
+        if not part.is_optional or part.input in config.optional
+    ]
+    return [EMBEDDING, *layers, NORM, *([] if config.is_tied else [OUTPUT])]
 
 
 def extents(config: LlamaConfig) -> dict[str, int]:

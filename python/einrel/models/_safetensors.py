@@ -20,16 +20,31 @@ _LONGEST_HEADER: Final = 100_000_000  # the format's own limit
 _DTYPES: Final = {"F32": "f32", "F16": "f16", "BF16": "bf16"}
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """The object in a JSON file."""
+def _read(path: Path) -> Any:
+    """What is in a JSON file."""
+    if not path.is_file():
+        raise ModelError(f"{path}: there is no such file")
     if path.stat().st_size > _LONGEST_TEXT:
         raise ModelError(f"{path}: longer than 64 MiB")
     try:
-        value = json.loads(path.read_bytes())
+        return json.loads(path.read_bytes())
     except (ValueError, RecursionError) as error:
         raise ModelError(f"{path}: no valid JSON: {error}") from None
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    value = _read(path)
     if not isinstance(value, dict):
         raise ModelError(f"{path}: no JSON object")
+    return value
+
+
+def read_list(path: Path) -> list[Any]:
+    """The list in a JSON file."""
+    value = _read(path)
+    if not isinstance(value, list):
+        raise ModelError(f"{path}: no JSON list")
     return value
 
 
@@ -46,7 +61,7 @@ def open_folder(folder: Path) -> Checkpoint:
             if name not in found:
                 raise ModelError(f"{folder / file}: the tensor '{name}' is missing, which {_INDEX} says is here")
         weights |= found
-    return Checkpoint(str(folder), metadata, weights)
+    return Checkpoint(str(folder), metadata, weights, is_gguf=False)
 
 
 def _shards(folder: Path) -> dict[str, list[str]]:
@@ -105,4 +120,4 @@ def _weights(path: Path) -> dict[str, Weight]:
 def _weight(path: Path, name: str, entry: dict[str, Any]) -> Weight:
     dtype = entry["dtype"]
     lazy = lambda: from_file(path, name)  # noqa: E731
-    return Weight(name, str(path), _DTYPES.get(dtype, dtype), tuple(entry["shape"]), lazy, lazy)
+    return Weight(str(path), _DTYPES.get(dtype, dtype), tuple(entry["shape"]), lazy, lazy)

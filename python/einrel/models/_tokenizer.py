@@ -65,6 +65,8 @@ def tokenizer_of_folder(folder: Path, config: Mapping[str, Any]) -> Tokenizer:
         own = tokenizers.Tokenizer.from_file(str(file))
     except Exception as error:  # the package raises Exception itself
         raise ModelError(f"{file}: {error}") from None
+    own.no_padding()
+    own.no_truncation()
     beside = [folder / name for name in ("tokenizer_config.json", "generation_config.json")]
     names, generation = ({} if not path.exists() else read_json(path) for path in beside)
     template = folder / "chat_template.jinja"
@@ -84,17 +86,17 @@ def _text_of_token(token: Any) -> str | None:
 
 
 def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer that a GGUF file describes: byte-level BPE (gpt2), or SentencePiece's (llama)."""
+    """The tokenizer that a GGUF file describes: byte-level BPE (gpt2), SentencePiece's (llama), WordPiece (bert)."""
     tokenizers = needed("tokenizers", f"{path}: text")
     entries = {name.removeprefix("tokenizer.ggml."): value for name, value in metadata.items()}
     tokens, kind = entries.get("tokens"), entries.get("model")
     if not isinstance(tokens, list):
         raise ModelError(f"{path}: the file has no tokens (tokenizer.ggml.tokens)")
-    if kind not in ("gpt2", "llama"):
-        raise ModelError(f"{path}: tokenizer.ggml.model is {kind!r}, which is not supported; supported: gpt2, llama")
+    if kind not in _MAKERS:
+        makers = ", ".join(_MAKERS)
+        raise ModelError(f"{path}: tokenizer.ggml.model is {kind!r}, which is not supported; supported: {makers}")
     try:
-        make = _byte_level if kind == "gpt2" else _sentence_piece
-        own = make(tokenizers, path, entries, tokens)
+        own = _MAKERS[kind](tokenizers, path, entries, tokens)
         for token, number in zip(tokens, entries.get("token_type") or []):
             if number == _CONTROL:
                 own.add_special_tokens([token])
@@ -109,7 +111,8 @@ def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
         value = entries.get(name)
         return value if isinstance(value, int) and 0 <= value < len(tokens) else None
 
-    first, ends = known("bos_token_id"), {known("eos_token_id"), known("eot_token_id")}
+    first = known("bos_token_id")
+    stops = frozenset(stop for name in ("eos_token_id", "eot_token_id") if (stop := known(name)) is not None)
     has_start = entries.get("add_bos_token", kind == "llama") and first is not None
     last = known("eos_token_id")
     chat = {
@@ -117,7 +120,7 @@ def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
         "bos_token": tokens[first] if first is not None else None,
         "eos_token": tokens[last] if last is not None else None,
     }
-    return Tokenizer(own, [first] if has_start and first is not None else [], frozenset(ends - {None}), chat)  # type: ignore[arg-type]
+    return Tokenizer(own, [first] if has_start and first is not None else [], stops, chat)
 
 
 def _byte_level(tokenizers: Any, path: str, entries: Mapping[str, Any], tokens: list[str]) -> Any:
@@ -162,3 +165,28 @@ def _sentence_piece(tokenizers: Any, path: str, entries: Mapping[str, Any], toke
     parts = [back.Replace("▁", " "), back.ByteFallback(), back.Fuse()]
     own.decoder = back.Sequence([*parts, *([back.Strip(" ", 1, 0)] if has_space else [])])
     return own
+
+
+def _word_piece(tokenizers: Any, path: str, entries: Mapping[str, Any], tokens: list[str]) -> Any:
+    """BERT's: in GGUF words begin with a bar, in tokenizers what goes on with a word begins with ##."""
+
+    def name(token: str) -> str:
+        if token.startswith("▁"):
+            return token[1:]
+        return token if token.startswith("[") and token.endswith("]") else f"##{token}"
+
+    def special(*kinds: str) -> tuple[str, int]:
+        at = next(entries[f"{kind}_token_id"] for kind in kinds if f"{kind}_token_id" in entries)
+        return name(tokens[at]), at
+
+    first, last = special("cls", "bos"), special("seperator", "eos")
+    numbers = {name(token): at for at, token in enumerate(tokens)}
+    own = tokenizers.Tokenizer(tokenizers.models.WordPiece(numbers, unk_token=special("unknown")[0]))
+    own.normalizer = tokenizers.normalizers.BertNormalizer(lowercase=True)
+    own.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    own.post_processor = tokenizers.processors.BertProcessing(last, first)
+    own.decoder = tokenizers.decoders.WordPiece()
+    return own
+
+
+_MAKERS: Final = {"gpt2": _byte_level, "llama": _sentence_piece, "bert": _word_piece}
