@@ -79,6 +79,7 @@ from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from ._einsum import einsum
 from ._jit import jit
+from ._checkpoint import checkpoint
 from ._loops import fori_loop, scan, while_loop
 from ._linalg import matmul, outer, tensordot, vecdot
 from ._native import Bug, Epoch, ProgramError, RunError, RunReport, State, TensorInfo, TrainResult
@@ -282,6 +283,7 @@ __all__ = [
     "calibrate",
     "can_cast",
     "ceil",
+    "checkpoint",
     "clip",
     "column_stack",
     "complex64",

@@ -63,7 +63,6 @@ class _Call:
 
     def __init__(self, made: list[Node], arguments: list[Node], form: Any, course: Course) -> None:
         self.stages = Stages(made, arguments)
-        self.made = made
         self.arguments = arguments
         self.form = form
         self.course = course
@@ -179,14 +178,14 @@ class Jitted:
         call, how, names = self._made(arguments, named)
         if call.stages.parts:
             raise self._has_no_plan(call)
-        return _native.plan(call.made, how, with_lines(call.made, names))
+        return _native.plan(call.stages.wanted, how, with_lines(call.stages.wanted, names))
 
     def html(self, *arguments: Any, **named: Any) -> str:
         """The plan as a page for a browser; options as of `Array.html`. Raises as `plan`."""
         call, how, names = self._made(arguments, named)
         if call.stages.parts:
             raise self._has_no_plan(call)
-        return _native.html(call.made, how, with_lines(call.made, names))
+        return _native.html(call.stages.wanted, how, with_lines(call.stages.wanted, names))
 
 
 _EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory")

@@ -13,18 +13,25 @@ from typing import Any, Final
 import numpy as np
 
 from . import _native
-from ._array import Array, identity, node_of
+from ._array import Array, node_of
 from ._compute import run_options
 from ._creation import zeros
 from ._dtypes import BY_NAME, is_floating
 from ._errors import compute_nodes, run_program
-from ._formula import Made, apply, recorded, replayed
 from ._functions import astype
 from ._indexing import take
 from ._joining import stack
 from ._native import ExplainOptions, Node, State, Type, gradient_graph
 from ._numbers import Course, is_number
-from ._parts import Part, are_traced, is_within_transformation, may_have_parts, within_transformation
+from ._parts import (
+    Body,
+    Part,
+    are_traced,
+    is_within_transformation,
+    may_have_parts,
+    same,
+    within_transformation,
+)
 from ._transform import apart, slopes_of, total_flow, zeros_like
 from ._trees import flatten, places, unflatten
 
@@ -92,10 +99,7 @@ def _truth(value: Any) -> Array:
 
 
 class _Step:
-    """A step that was traced: what it makes of its number, of what goes on, of its own x, and of arrays around it.
-
-    All of these are arguments, so that the same is made of others.
-    """
+    """A step that was traced: what it makes of its number, of what goes on, of its own x, and of arrays around it."""
 
     def __init__(
         self, step: Step, carried: _Carried, xs: Sequence[Node], condition: Callable[[Any], Any] | None = None
@@ -104,37 +108,37 @@ class _Step:
         self.number = Node.argument(node_of(np.int64(0)).type)
         self.before = [Node.argument(node.type) for node in carried.nodes]
         self.rows = [Node.argument(node.type) for node in xs]
-        made: list[Made] = []
         with within_transformation():
-            self.x = [take(Array(row), Array(self.number), axis=0)._node for row in self.rows]
-            with recorded(made):
-                own = carried.built(self.before), self.course.argument(self.number), [Array(x) for x in self.x]
-                goes_on, gives = step(*own)
-                after = carried.of(goes_on)
-                leaves: list[Any] = []
-                self.form = flatten(gives, leaves)
-                truth = [] if condition is None else [_truth(condition(carried.built(after)))._node]
-                results = [_same(node) for node in [*after, *map(node_of, leaves), *truth]]
-            given = [self.number, *self.before, *self.x]
-            self.outside = _outside(made, given)
-            self.around = [Node.argument(node.type) for node in self.outside]
-            images = dict(zip([*given, *self.outside], [*given, *self.around]))
-            self._made: list[Made] = []
-            with recorded(self._made):
-                replayed(made, images)
-            self.kept = [_same(node) for node in self.before]
-        results = [images.get(node, node) for node in results]
-        self.after, self.gives = results[: len(after)], results[len(after) : len(after) + len(leaves)]
-        self.truth = results[len(after) + len(leaves) :]
+            x = [take(Array(row), Array(self.number), axis=0)._node for row in self.rows]
+            self.kept = [same(node) for node in self.before]
+        groups: list[Any] = []
+
+        def made() -> list[Node]:
+            own = carried.built(self.before), self.course.argument(self.number), [Array(node) for node in x]
+            goes_on, gives = step(*own)
+            after = carried.of(goes_on)
+            leaves: list[Any] = []
+            self.form = flatten(gives, leaves)
+            truth = [] if condition is None else [_truth(condition(carried.built(after)))._node]
+            groups.extend([len(after), len(leaves)])
+            return [same(node) for node in [*after, *map(node_of, leaves), *truth]]
+
+        self._body = Body(made, [self.number, *self.before, *x])
+        self.outside, self.around = self._body.outside, self._body.around
+        self.after, self.gives, self.truth = _split(self._body.results, groups)
 
     def of(
         self, number: Node, before: Sequence[Node], x: Sequence[Node], around: Sequence[Node]
     ) -> tuple[list[Node], list[Node]]:
         """What goes on after a step of these, and what it gives."""
-        images = dict(zip([self.number, *self.before, *self.x, *self.around], [number, *before, *x, *around]))
-        replayed(self._made, images)
-        after, gives = ([images.get(node, node) for node in nodes] for nodes in (self.after, self.gives))
+        after, gives, _ = _split(self._body.of([number, *before, *x], around), [len(self.after), len(self.gives)])
         return after, gives
+
+
+def _split(values: Sequence[Any], counts: Sequence[int]) -> list[list[Any]]:
+    """As many as counted, one group after the other, and the rest."""
+    rest = iter(values)
+    return [*(list(islice(rest, count)) for count in counts), list(rest)]
 
 
 class _LoopProgram:
@@ -243,7 +247,9 @@ class _Loop(Part):
         compute_nodes([node for node in operands if not node.is_leaf])
         carried, xs, around, begins = self._groups(operands)
         if not all(bool(Array(node)) for node in begins):
-            return carried
+            nodes = [same(node) for node in carried]
+            compute_nodes(nodes, run_options(**options))
+            return nodes
         return self._program().run(self._steps, carried, xs, around, options)
 
     def explain(self, how: ExplainOptions) -> str:
@@ -268,10 +274,8 @@ class _Loop(Part):
 
     def _groups(self, of_operands: Sequence[Any]) -> list[list[Any]]:
         """What belongs to operands: to those that go on, the xs, those around, and to whether it begins."""
-        rest = iter(of_operands)
-        return [list(islice(rest, len(group))) for group in (self._carried.nodes, self._xs, self._step.outside)] + [
-            list(rest)
-        ]
+        counts = [len(group) for group in (self._carried.nodes, self._xs, self._step.outside)]
+        return _split(of_operands, counts)
 
     def _before_steps(self) -> list[Node]:
         """What went on before each step."""
@@ -343,16 +347,6 @@ class _Backward:
         on = [next(slopes) for _ in self._on]
         by_x = [next(slopes) for _ in self._by_x]
         return (on, [one + next(slopes) for one in sums], rest), by_x
-
-
-def _same(node: Node) -> Node:
-    return apply(identity(node.type), node)
-
-
-def _outside(made: Sequence[Made], own: Sequence[Node]) -> list[Node]:
-    """What a step takes from around it."""
-    inside = {*own, *(node for one in made for node in one.results)}
-    return list(dict.fromkeys(node for one in made for node in one.operands if node not in inside))
 
 
 def _reached(results: dict[str, Node], nodes: dict[str, Node]) -> dict[str, Node]:

@@ -6,13 +6,15 @@ import contextlib
 import itertools
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from . import _native
+from ._array import identity
 from ._compute import run_options
 from ._dtypes import BY_NAME, is_floating
 from ._errors import run_traced
+from ._formula import Made, apply, recorded, replayed
 from ._lines import line_of_user
 from ._names import with_lines
 from ._native import ExplainOptions, Node, Traced, Type
@@ -54,6 +56,40 @@ def are_traced(nodes: Iterable[Node]) -> bool:
     return any(node.is_traced for node in nodes)
 
 
+def same(node: Node) -> Node:
+    """Another node with the same elements."""
+    return apply(identity(node.type), node)
+
+
+class Body:
+    """A function that was traced by itself: what it makes of arguments, and of arrays around it.
+
+    Those are arguments, too, so that it is made of others as well.
+    """
+
+    def __init__(self, function: Callable[[], Sequence[Node]], arguments: Sequence[Node]) -> None:
+        self.arguments = list(arguments)
+        made: list[Made] = []
+        with within_transformation(), recorded(made):
+            results = list(function())
+        inside = {*arguments, *(node for one in made for node in one.results)}
+        read = [*(node for one in made for node in one.operands), *results]
+        self.outside = [node for node in dict.fromkeys(read) if node not in inside]
+        self.around = [Node.argument(node.type) for node in self.outside]
+        images = dict(zip([*arguments, *self.outside], [*arguments, *self.around]))
+        self._made: list[Made] = []
+        with within_transformation(), recorded(self._made):
+            replayed(made, images)
+            found = [images.get(node, node) for node in results]
+            self.results = [same(node) if node.is_leaf else node for node in found]
+
+    def of(self, arguments: Sequence[Node], around: Sequence[Node]) -> list[Node]:
+        """The results of these."""
+        images = dict(zip([*self.arguments, *self.around], [*arguments, *around]))
+        replayed(self._made, images)
+        return [images.get(node, node) for node in self.results]
+
+
 class Part(ABC):
     """What gives arrays of others, its operands, as a program by itself.
 
@@ -78,6 +114,10 @@ class Part(ABC):
     def slopes(self, flows: Sequence[Node | None], wanted: Sequence[bool]) -> list[Node | None]:
         """What flows back to operands that are wanted, of what flows back to results; None is for nothing."""
 
+    def graph(self) -> list[Node] | None:
+        """The results as a graph of the operands, where that is as good as a program by itself."""
+        return None
+
     @abstractmethod
     def explain(self, how: ExplainOptions) -> str:
         """How it is computed, as text."""
@@ -99,6 +139,11 @@ class Part(ABC):
         if not is_floating(BY_NAME[node.type.dtype]):
             return node
         return Node.made_of(node, None, operands, f"computed by {self.title}")
+
+
+def _forgetting(node: Node) -> Node:
+    """The node, which keeps nothing of what it was made of."""
+    return Node.made_of(node, None, [], "")
 
 
 def part_of(result: Node) -> Part | None:
@@ -128,40 +173,66 @@ class Stages:
     """A function that was traced, as programs one after the other: its parts, and what is between them."""
 
     def __init__(self, wanted: Sequence[Node], arguments: Sequence[Node]) -> None:
-        self._wanted = list(wanted)
         self._arguments = list(arguments)
-        self.parts = _needed(wanted)
+        self.wanted = list(wanted)
+        self.parts = self._by_themselves(_needed(wanted))
         self._between = [self._made_after(count) for count in range(len(self.parts) + 1)]
-        self._traced = [
-            Traced(nodes, self._known_after(count)) if nodes else None for count, nodes in enumerate(self._between)
-        ]
+        self._given = [self._given_to(count) for count in range(len(self._between))]
+        self._traced = [Traced(made, given) if made else None for made, given in zip(self._between, self._given)]
+        self._read = [self._read_after(count) for count in range(len(self._between))]
 
-    def _known_after(self, count: int) -> list[Node]:
-        return [*self._arguments, *(node for part in self.parts[:count] for node in part.results)]
+    def _by_themselves(self, parts: Sequence[Part]) -> list[Part]:
+        """Those that are no graphs; these are put in the place of their results."""
+        images: dict[Node, Node] = {}
+
+        def with_graphs(nodes: Sequence[Node]) -> list[Node]:
+            return _native.substituted(nodes, list(images), list(images.values())) if images else list(nodes)
+
+        left = []
+        for part in parts:
+            part.operands = with_graphs(part.operands)
+            graph = part.graph()
+            if graph is None:
+                left.append(part)
+            else:
+                images.update(zip(part.results, graph))
+        self.wanted = with_graphs(self.wanted)
+        return left
+
+    def _given_to(self, count: int) -> list[Node]:
+        """What is known after so many parts, and the graph then is made of."""
+        known = {*self._arguments, *(node for part in self.parts[:count] for node in part.results)}
+        return [leaf for leaf in _native.leaves(self._between[count]) if leaf in known]
 
     def _made_after(self, count: int) -> list[Node]:
         """What is wanted of the graph, or by parts, that so many parts are needed for."""
         place = {node: i + 1 for i, part in enumerate(self.parts) for node in part.results}
-        asked = dict.fromkeys([*(node for part in self.parts for node in part.operands), *self._wanted])
+        asked = dict.fromkeys([*(node for part in self.parts for node in part.operands), *self.wanted])
         return [
             node
             for node in asked
             if not node.is_leaf and max((place.get(leaf, 0) for leaf in _native.leaves([node])), default=0) == count
         ]
 
+    def _read_after(self, count: int) -> set[Node]:
+        """What is read by parts and graphs after so many."""
+        of_parts = (node for part in self.parts[count:] for node in part.operands)
+        return {*self.wanted, *of_parts, *(node for given in self._given[count + 1 :] for node in given)}
+
     def run(self, nodes: Sequence[Node], options: Mapping[str, Any], where: str) -> list[Node]:
         """The results of these arguments; options as of `compute`."""
         found = dict(zip(self._arguments, nodes))
-        for count, (made, traced) in enumerate(zip(self._between, self._traced)):
+        for count, (made, traced, read) in enumerate(zip(self._between, self._traced, self._read)):
             if count > 0:
                 part = self.parts[count - 1]
-                operands = [found.get(node, node) for node in part.operands]
-                given = [part.marked(node, operands) for node in part.run(operands, options)]
-                found.update(zip(part.results, given))
+                found.update(zip(part.results, part.run([found.get(node, node) for node in part.operands], options)))
             if traced is not None:
-                known = [found[node] for node in self._known_after(count)]
-                found.update(zip(made, run_traced(traced, made, known, run_options(**options), where)))
-        return [found.get(node, node) for node in self._wanted]
+                known = [found[node] for node in self._given[count]]
+                results = run_traced(traced, made, known, run_options(**options), where)
+                found.update(zip(made, map(_forgetting, results) if self.parts else results))
+            found = {node: value for node, value in found.items() if node in read}
+        wanted = [found[node] for node in self.wanted]
+        return [self.parts[-1].marked(node, nodes) for node in wanted] if self.parts else wanted
 
     def explain(self, how: ExplainOptions, names: Sequence[tuple[str, Node]]) -> str:
         """How each program is computed, as text."""

@@ -1,0 +1,111 @@
+"""Functions that are computed again for their gradients, so that what they make on the way is not kept."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from . import _native
+from ._array import Array, node_of
+from ._compute import run_options
+from ._errors import compute_nodes, run_traced
+from ._names import with_lines
+from ._native import ExplainOptions, Node, Traced, Type
+from ._numbers import is_number
+from ._parts import Body, Part, may_have_parts
+from ._transform import apart, slopes_of, total_flow
+from ._trees import flatten, unflatten
+
+
+class _Block(Part):
+    """A function as a program by itself, of its arguments and of arrays around it."""
+
+    def __init__(self, body: Body, arguments: Sequence[Node]) -> None:
+        super().__init__([*arguments, *body.outside], "a function of einrel.checkpoint")
+        self._body = body
+        self._is_differentiated = False
+        self._traced: Traced | None = None
+
+    def types(self) -> list[Type]:
+        """See `Part`."""
+        return [node.type for node in self._body.results]
+
+    def run(self, operands: Sequence[Node], options: Mapping[str, Any]) -> list[Node]:
+        """See `Part`."""
+        compute_nodes([node for node in operands if not node.is_leaf], run_options(**options))
+        if self._traced is None:
+            self._traced = Traced(self._body.results, [*self._body.arguments, *self._body.around])
+        return run_traced(self._traced, self._body.results, operands, run_options(**options), self.title)
+
+    def graph(self) -> list[Node] | None:
+        """See `Part`: a function without a gradient is computed once, and goes with what is around it."""
+        count = len(self._body.arguments)
+        return None if self._is_differentiated else self._body.of(self.operands[:count], self.operands[count:])
+
+    def slopes(self, flows: Sequence[Node | None], wanted: Sequence[bool]) -> list[Node | None]:
+        """By the function that computes it again, and its gradient: another program by itself."""
+        self._is_differentiated = True
+        by = [j for j, is_wanted in enumerate(wanted) if is_wanted]
+        given = [j for j, flow in enumerate(flows) if flow is not None]
+        arguments = [*self.operands, *(flow for flow in flows if flow is not None)]
+        own = [Node.argument(node.type) for node in arguments]
+
+        def back() -> list[Node]:
+            nodes = [apart(node) for node in own[: len(self.operands)]]
+            count = len(self._body.arguments)
+            results = self._body.of(nodes[:count], nodes[count:])
+            total = total_flow(zip([results[j] for j in given], own[len(self.operands) :]))
+            return slopes_of(total, [nodes[j] for j in by])
+
+        found = dict(zip(by, _differentiated(Body(back, own), arguments)))
+        return [found.get(j) for j in range(len(self.operands))]
+
+    def explain(self, how: ExplainOptions) -> str:
+        """See `Part`."""
+        return _native.explain(self._body.results, how, with_lines(self._body.results, []))
+
+
+def _differentiated(body: Body, arguments: Sequence[Node]) -> list[Node]:
+    block = _Block(body, arguments)
+    block._is_differentiated = True
+    return block.placed()
+
+
+def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same function, which is computed a second time for its gradient, so that less memory is needed.
+
+    In `er.jit` and `er.grad` only its arguments and results are kept until then. It and its gradient are programs by
+    themselves; without a gradient it is a part of what is around it, and so it is in steps of loops, and in functions
+    of `vmap`, `jvp`, `vjp` and `jacobian`.
+
+    >>> import numpy as np
+    >>> import einrel as er
+    >>> block = checkpoint(lambda x: er.tanh(er.exp(x) - 1))
+    >>> er.grad(lambda x: er.sum(block(block(x))))(np.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
+    if not callable(function):
+        raise TypeError(f"a function to compute again, not a {type(function).__name__}")
+
+    @functools.wraps(function)
+    def again(*arguments: Any, **named: Any) -> Any:
+        if not may_have_parts():
+            return function(*arguments, **named)
+        leaves: list[Any] = []
+        form = flatten((arguments, named), leaves)
+        given = [node_of(leaf) for leaf in leaves if not is_number(leaf)]
+        own = [Node.argument(node.type) for node in given]
+        forms: list[Any] = []
+
+        def made() -> list[Node]:
+            rest = iter(own)
+            positional, by_name = unflatten(form, [leaf if is_number(leaf) else Array(next(rest)) for leaf in leaves])
+            results: list[Any] = []
+            forms.append(flatten(function(*positional, **by_name), results))
+            return [node_of(result) for result in results]
+
+        block = _Block(Body(made, own), given)
+        return unflatten(forms[0], [Array(node) for node in block.placed()])
+
+    return again
