@@ -22,6 +22,7 @@ from language_models import (
 )
 
 from einrel import models
+from einrel.models import _language_model
 
 PROMPT = [3, 17, 42, 5, 8, 23]
 LLAMA3 = {
@@ -154,6 +155,23 @@ def test_blocks_in_gguf(kind, tmp_path, rng):
         found, found_tokens = generated(model, [PROMPT], 4, options=options)
         np.testing.assert_allclose(found[:, 0], wanted, atol=1e-3)
         assert found_tokens == [tokens]
+
+
+def test_blocks_are_kept_where_they_have_room(tmp_path, rng, monkeypatch):
+    """Else they are made for each token anew: so many elements are asked for."""
+    import gguf
+
+    tensors, weights = quantised_in_gguf(CONFIG, "Q8_0", rng)
+    write_gguf(tmp_path / "m.gguf", CONFIG, tensors)
+    blocks = sum(weight.size for weight in weights.values() if weight.ndim == 2)
+    made, dequantise = [], gguf.dequantize
+    monkeypatch.setattr(gguf, "dequantize", lambda *of: made.append(dequantise(*of).size) or dequantise(*of))
+    for memory, times in ((8 * blocks, 1), (8 * blocks - 2, 4)):
+        monkeypatch.setattr(_language_model, "physical_memory", lambda memory=memory: memory)
+        made.clear()
+        tokens = generated(models.load(tmp_path / "m.gguf"), [PROMPT], 4)[1]
+        assert sum(made) == times * blocks
+        assert tokens == [greedy(CONFIG, weights, PROMPT, 4)[1]]
 
 
 def test_parts_of_blocks(tmp_path, rng):
@@ -300,6 +318,7 @@ NORM = "model.layers.1.input_layernorm.weight"
         (lambda w, c: c.update(hidden_act="gelu"), "hidden_act is 'gelu'"),
         (lambda w, c: c.update(rope_scaling={"rope_type": "yarn"}), "rope_type is 'yarn'"),
         (lambda w, c: c.update(rms_norm_eps="1"), "rms_norm_eps is '1'"),
+        (lambda w, c: c.update(partial_rotary_factor=0.5), "partial_rotary_factor is not 1"),
     ],
 )
 def test_what_is_wrong_with_a_folder(change, message, tmp_path, rng):
@@ -355,6 +374,21 @@ def test_a_gguf_with_any_byte_of_its_header_changed(gguf_file, rng):
             models.load(path)
         except models.ModelError as error:
             assert "m.gguf" in str(error) or "heads" in str(error) or "layers" in str(error) or "pairs" in str(error)
+
+
+def test_a_safetensors_with_any_byte_of_its_header_changed(folder, rng):
+    """It may still be a model; else it is an error of ours, and says the file."""
+    path, _ = folder
+    file = path / "model.safetensors"
+    whole = file.read_bytes()
+    for at in rng.integers(0, 8 + struct.unpack("<Q", whole[:8])[0], 150):
+        data = bytearray(whole)
+        data[at] = int(rng.integers(0, 256))
+        file.write_bytes(data)
+        try:
+            models.load(path)
+        except models.ModelError as error:
+            assert str(path) in str(error)
 
 
 def test_types_that_are_not_supported(tmp_path, rng):

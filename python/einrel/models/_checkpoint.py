@@ -15,7 +15,7 @@ class Weight:
     """A tensor of a checkpoint: its file, its type in the language, and its shape.
 
     `lazy` makes an array that reads the file part by part, each time that a part is computed with. `kept` makes one
-    that holds its elements where reading them takes work, and is the same where they lie in the file as they are.
+    that holds its elements, which is the same where `is_stored`: they lie in the file as they are computed with.
     """
 
     file: str
@@ -23,6 +23,7 @@ class Weight:
     shape: tuple[int, ...]
     lazy: Callable[[], Array]
     kept: Callable[[], Array]
+    is_stored: bool
 
 
 @dataclass(frozen=True)

@@ -108,6 +108,8 @@ def llama_of_json(path: str, entries: Mapping[str, Any]) -> LlamaConfig:
     if not isinstance(rope, Mapping):
         raise fields.fail("rope_scaling", f"is {rope!r}: it has to be an object")
     base = Fields(path, {**entries, **rope}).number("rope_theta", 10000.0)
+    if Fields(path, {**entries, **rope}).number("partial_rotary_factor", 1.0) != 1.0:
+        raise fields.fail("partial_rotary_factor", "is not 1: a part of a head is turned, which is not supported")
     if fields.get("use_sliding_window"):
         raise fields.fail("use_sliding_window", "is true, where only some layers have a window: it is not supported")
     return LlamaConfig(
@@ -177,9 +179,13 @@ def llama_of_gguf(
     if fields.whole("attention.value_length", head_width) != head_width:
         raise fields.fail("attention.value_length", "differs from that of keys, which is not supported")
     if fields.whole("rope.dimension_count", head_width) != head_width:
-        raise fields.fail("rope.dimension_count", f"is not {head_width}: a part of a head is turned, not supported")
+        raise fields.fail(
+            "rope.dimension_count", f"is not {head_width}: a part of a head is turned, which is not supported"
+        )
     scaling = fields.choice("rope.scaling.type", ("none", "linear"), "none")
     factor = fields.number("rope.scaling.factor", 1.0)
+    if fields.number("rope.scale_linear", 1.0) != 1.0:
+        raise fields.fail("rope.scale_linear", "is of an old version of the format, which is not supported")
     return LlamaConfig(
         layers=fields.whole("block_count"),
         width=width,

@@ -92,13 +92,14 @@ def _weight(gguf: Any, path: Path, tensor: Any) -> Weight:
     if kind.name in _STORED:
         data = tensor.data.view(bfloat16) if dtype == "bf16" else tensor.data
         stored = partial(asarray, data)
-        return Weight(str(path), dtype, shape, stored, stored)
+        return Weight(str(path), dtype, shape, stored, stored, is_stored=True)
     part = partial(_dequantised, gguf, tensor.data, kind)
 
     def kept() -> Array:
         return asarray(part(tuple(slice(0, extent) for extent in shape)))
 
-    return Weight(str(path), dtype, shape, lambda: from_function(shape, part, dtype=float32), kept)
+    lazy = partial(from_function, shape, part, dtype=float32)
+    return Weight(str(path), dtype, shape, lazy, kept, is_stored=False)
 
 
 def _dequantised(gguf: Any, data: npt.NDArray[np.uint8], kind: Any, region: tuple[slice, ...]) -> npt.NDArray[Any]:

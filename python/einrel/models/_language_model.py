@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -63,16 +65,21 @@ class LanguageModel:
     def inputs(self, *, keep: bool = False) -> dict[str, Array]:
         """The weights by the names of the program's inputs, which read the files part by part.
 
-        With `keep` those that are made from blocks of few bits are made once, and stay in memory as f32.
+        With `keep` those that are made from blocks of few bits are made once, and stay in memory as f32, unless they
+        would take more than half of the machine's.
         """
         factors = self.config.rope_factors
         own = {} if factors is None else {FACTORS.input: asarray(np.array(factors))}
-        if not keep:
+        if not keep or not self._has_room():
             return own | {name: weight.lazy() for name, weight in self._weights.items()}
         for name, weight in self._weights.items():
             if name not in self._kept:
                 self._kept[name] = weight.kept()
         return own | self._kept
+
+    def _has_room(self) -> bool:
+        made = sum(4 * math.prod(weight.shape) for weight in self._weights.values() if not weight.is_stored)
+        return made <= physical_memory() // 2
 
     def generate(
         self,
@@ -88,7 +95,8 @@ class LanguageModel:
 
         The most likely token follows at `temperature` 0; above, one that is drawn from the softmax of the logits over
         the temperature, the same for the same `seed`, on any number of sites. `options` are those of `compute`. Weights
-        stay in memory from step to step, unless the option memory says otherwise, or several processes compute.
+        stay in memory from step to step where they have room, unless the option memory is given, or several processes
+        compute.
         """
         if tokens < 1 or temperature < 0:
             raise ValueError(f"tokens={tokens}, temperature={temperature}: give 1 or more, and 0 or more")
@@ -146,6 +154,11 @@ class LanguageModel:
             if not is_open.any():
                 return
             added, count = following[:, None], np.ones(batch, int)
+
+
+def physical_memory() -> int:
+    """Bytes of memory that the machine has."""
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def program_text(config: LlamaConfig, dtypes: Mapping[str, str], form: Form) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from .._creation import from_file
+from .._native import ProgramError
 from ._checkpoint import Checkpoint, Weight
 from ._errors import ModelError
 
@@ -112,12 +113,16 @@ def _weights(path: Path) -> dict[str, Weight]:
                     raise ModelError(f"{path}: the tensor '{name}' has no valid shape")
             case _:
                 raise ModelError(f"{path}: the tensor '{name}' has no valid dtype, shape and data_offsets")
-    if header:
-        from_file(path, next(iter(header)))  # checks the whole header: overlaps, gaps, names that come twice
-    return {name: _weight(path, name, entry) for name, entry in header.items()}
+    weights = {name: _weight(path, name, entry) for name, entry in header.items()}
+    try:
+        for weight in list(weights.values())[:1]:
+            weight.lazy()  # checks the whole header: overlaps, gaps, names that come twice
+    except ProgramError as error:
+        raise ModelError(str(error).removeprefix("error: ")) from None
+    return weights
 
 
 def _weight(path: Path, name: str, entry: dict[str, Any]) -> Weight:
     dtype = entry["dtype"]
     lazy = lambda: from_file(path, name)  # noqa: E731
-    return Weight(str(path), _DTYPES.get(dtype, dtype), tuple(entry["shape"]), lazy, lazy)
+    return Weight(str(path), _DTYPES.get(dtype, dtype), tuple(entry["shape"]), lazy, lazy, is_stored=True)

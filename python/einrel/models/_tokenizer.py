@@ -12,7 +12,13 @@ from ._safetensors import read_json
 # How GGUF's kinds of BPE cut a text into words before they are cut into tokens: tokenizer.ggml.pre.
 _CONTRACTIONS: Final = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|"
 _REST: Final = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-_WORDS: Final = {"llama-bpe": rf"{_CONTRACTIONS}\p{{N}}{{1,3}}{_REST}", "qwen2": rf"{_CONTRACTIONS}\p{{N}}{_REST}"}
+_LLAMA3: Final = rf"{_CONTRACTIONS}\p{{N}}{{1,3}}{_REST}"
+_WORDS: Final = {
+    "llama-bpe": _LLAMA3,
+    "llama-v3": _LLAMA3,
+    "llama3": _LLAMA3,
+    "qwen2": rf"{_CONTRACTIONS}\p{{N}}{_REST}",
+}
 _CONTROL, _USER_DEFINED = 3, 4  # tokenizer.ggml.token_type
 
 
@@ -97,11 +103,9 @@ def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
         raise ModelError(f"{path}: tokenizer.ggml.model is {kind!r}, which is not supported; supported: {makers}")
     try:
         own = _MAKERS[kind](tokenizers, path, entries, tokens)
-        for token, number in zip(tokens, entries.get("token_type") or []):
-            if number == _CONTROL:
-                own.add_special_tokens([token])
-            elif number == _USER_DEFINED:
-                own.add_tokens([token])
+        types = list(zip(tokens, entries.get("token_type") or []))
+        own.add_special_tokens([token for token, number in types if number == _CONTROL])
+        own.add_tokens([token for token, number in types if number == _USER_DEFINED])
     except ModelError:
         raise
     except Exception as error:  # the package raises Exception itself
@@ -113,7 +117,8 @@ def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
 
     first = known("bos_token_id")
     stops = frozenset(stop for name in ("eos_token_id", "eot_token_id") if (stop := known(name)) is not None)
-    has_start = entries.get("add_bos_token", kind == "llama") and first is not None
+    starts_by_default = kind == "llama" or _WORDS.get(entries.get("pre", "")) == _LLAMA3  # as in llama.cpp
+    has_start = entries.get("add_bos_token", starts_by_default) and first is not None
     last = known("eos_token_id")
     chat = {
         "chat_template": metadata.get("tokenizer.chat_template"),
@@ -125,9 +130,12 @@ def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
 
 def _byte_level(tokenizers: Any, path: str, entries: Mapping[str, Any], tokens: list[str]) -> Any:
     merges = [tuple(merge.split(" ")) for merge in entries.get("merges") or []]
-    own = tokenizers.Tokenizer(tokenizers.models.BPE({token: at for at, token in enumerate(tokens)}, merges))
-    cut = tokenizers.pre_tokenizers
     kind = entries.get("pre", "default")
+    numbers = {token: at for at, token in enumerate(tokens)}
+    # LLaMA 3 takes a word that is a token as a whole, whatever pairs would make of it.
+    model = tokenizers.models.BPE(numbers, merges, ignore_merges=_WORDS.get(kind) == _LLAMA3)
+    own = tokenizers.Tokenizer(model)
+    cut = tokenizers.pre_tokenizers
     if kind in _WORDS:
         words = cut.Split(tokenizers.Regex(_WORDS[kind]), "isolated")
         steps = [words, cut.ByteLevel(add_prefix_space=False, use_regex=False)]
