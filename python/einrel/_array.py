@@ -147,7 +147,7 @@ class Array:
         return self
 
     def explain(self, **options: Any) -> str:
-        """What will be computed and how, as text; with sites, planners, cost, machine or memory the plan for them."""
+        """What will be computed and how, as text; with sites, planners, cost, machine, batch or memory the plan."""
         return er.explain(self, **options)
 
     def plan(self, **options: Any) -> str:

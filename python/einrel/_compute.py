@@ -100,6 +100,7 @@ def run_options(
     planner: str | None = None,
     cost: str | None = None,
     machine: str | None = None,
+    batch: str | None = None,
     memory: Memory = None,
     spill: str | Path | None = None,
     plan: str | None = None,
@@ -111,10 +112,10 @@ def run_options(
     """How to run: the options of the command `einrel run` (docs/running.md).
 
     `threads` compute; with any of the others a run follows a plan: for `sites` sites, by `planner`, least in `cost`, on
-    `machine`, in `memory` bytes besides inputs and outputs, what does not fit in the folder `spill`; or the `plan` that
-    the method of that name gave.
+    `machine`, where `batch` is the label of samples, in `memory` bytes besides inputs and outputs, what does not fit in
+    the folder `spill`; or the `plan` that the method of that name gave.
     """
-    _known(unknown, ("threads", "sites", "planner", "cost", "machine", "memory", "spill", "plan"))
+    _known(unknown, ("threads", "sites", "planner", "cost", "machine", "batch", "memory", "spill", "plan"))
     if state is not None and not isinstance(state, State):
         raise TypeError(f"state={state!r} is no state that results have")
     return RunOptions(
@@ -123,6 +124,7 @@ def run_options(
         planner=optional(text_of, "planner", planner),
         cost=optional(text_of, "cost", cost),
         machine=optional(text_of, "machine", machine),
+        batch=optional(text_of, "batch", batch),
         memory=optional(whole_of, "memory", bytes_of(memory)),
         spill=None if spill is None else str(spill),
         plan=optional(text_of, "plan", plan),
@@ -139,10 +141,11 @@ def explain_options(
     cost: str | None = None,
     machine: str | None = None,
     memory: Memory = None,
+    batch: str | None = None,
     **unknown: Any,
 ) -> ExplainOptions:
     """What to plan for, as `einrel explain` takes it; with several planners the plans are compared."""
-    _known(unknown, ("sites", "planners", "cost", "machine", "memory"))
+    _known(unknown, ("sites", "planners", "cost", "machine", "memory", "batch"))
     names = [planners] if isinstance(planners, str) else [text_of("planners", name) for name in planners]
     return ExplainOptions(
         sites=optional(whole_of, "sites", sites),
@@ -150,6 +153,7 @@ def explain_options(
         cost=optional(text_of, "cost", cost),
         machine=optional(text_of, "machine", machine),
         memory=optional(whole_of, "memory", bytes_of(memory)),
+        batch=optional(text_of, "batch", batch),
     )
 
 

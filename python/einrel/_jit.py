@@ -188,7 +188,7 @@ class Jitted:
         return _native.html(call.stages.wanted, how, with_lines(call.stages.wanted, names))
 
 
-_EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory")
+_EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory", "batch")
 
 
 class _Method:

@@ -98,6 +98,7 @@ class RunOptions:
         sites: int | None = None,
         planner: str | None = None,
         cost: str | None = None,
+        batch: str | None = None,
         plan: str | None = None,
         machine: str | None = None,
         memory: int | None = None,
@@ -116,6 +117,7 @@ class ExplainOptions:
         cost: str | None = None,
         machine: str | None = None,
         memory: int | None = None,
+        batch: str | None = None,
     ) -> None: ...
 
 @final

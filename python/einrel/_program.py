@@ -78,7 +78,7 @@ class Program:
         return (Program, self._given)
 
     def explain(self, **options: Any) -> str:
-        """What is computed and how, as text; with sites, planners, cost, machine or memory the plan for them."""
+        """What is computed and how, as text; with sites, planners, cost, machine, batch or memory the plan."""
         return self._native.explain(explain_options(**options))
 
     def plan(self, **options: Any) -> str:

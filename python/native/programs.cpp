@@ -219,13 +219,14 @@ void bind_options(nb::module_& module) {
       .def(
           "__init__",
           [](api::RunOptions* self, Scalars scalars, std::optional<std::size_t> threads, Number sites, Text planner,
-             const Text& cost, Text plan, Text machine, Number memory, Text spill, std::optional<std::size_t> steps,
-             std::optional<api::State> state) {
+             const Text& cost, Text batch, Text plan, Text machine, Number memory, Text spill,
+             std::optional<std::size_t> steps, std::optional<api::State> state) {
             new (self) api::RunOptions{.scalars = std::move(scalars),  // owned by Python
                                        .threads = threads,
                                        .sites = sites,
                                        .planner = std::move(planner),
                                        .cost = cost_named(cost),
+                                       .batch = std::move(batch),
                                        .plan = std::move(plan),
                                        .machine = std::move(machine),
                                        .memory = memory,
@@ -235,21 +236,25 @@ void bind_options(nb::module_& module) {
           },
           nb::kw_only(), nb::arg("scalars") = Scalars{}, nb::arg("threads").none() = nb::none(),
           nb::arg("sites").none() = nb::none(), nb::arg("planner").none() = nb::none(),
-          nb::arg("cost").none() = nb::none(), nb::arg("plan").none() = nb::none(),
-          nb::arg("machine").none() = nb::none(), nb::arg("memory").none() = nb::none(),
-          nb::arg("spill").none() = nb::none(), nb::arg("steps").none() = nb::none(),
-          nb::arg("state").none() = nb::none());
+          nb::arg("cost").none() = nb::none(), nb::arg("batch").none() = nb::none(),
+          nb::arg("plan").none() = nb::none(), nb::arg("machine").none() = nb::none(),
+          nb::arg("memory").none() = nb::none(), nb::arg("spill").none() = nb::none(),
+          nb::arg("steps").none() = nb::none(), nb::arg("state").none() = nb::none());
   nb::class_<api::ExplainOptions>(module, "ExplainOptions", nb::is_final())
       .def(
           "__init__",
           [](api::ExplainOptions* self, Number sites, std::vector<std::string> planners, const Text& cost, Text machine,
-             Number memory) {
-            new (self) api::ExplainOptions{sites, std::move(planners), cost_named(cost), std::move(machine),
-                                           memory};  // owned by Python
+             Number memory, Text batch) {
+            new (self) api::ExplainOptions{.sites = sites,  // owned by Python
+                                           .planners = std::move(planners),
+                                           .cost = cost_named(cost),
+                                           .machine = std::move(machine),
+                                           .memory = memory,
+                                           .batch = std::move(batch)};
           },
           nb::kw_only(), nb::arg("sites").none() = nb::none(), nb::arg("planners") = std::vector<std::string>{},
           nb::arg("cost").none() = nb::none(), nb::arg("machine").none() = nb::none(),
-          nb::arg("memory").none() = nb::none());
+          nb::arg("memory").none() = nb::none(), nb::arg("batch").none() = nb::none());
 }
 
 /// A path as text, which Python's may be.

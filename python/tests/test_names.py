@@ -166,3 +166,20 @@ def test_errors_say_the_line_that_made_what_is_wrong() -> None:
     with pytest.raises(IndexError) as traced:
         er.jit(lambda x, i: er.take(x, i, axis=0))(np.ones(3), np.array([7]))
     assert line_in(traced.value) == inspect.stack()[0].lineno - 1
+
+
+def test_the_batch_is_the_label_that_one_says() -> None:
+    weights, samples = np.arange(24.0).reshape(4, 6), np.ones((6, 8))
+    result = er.relu(er.asarray(weights) @ samples)
+
+    def parts(**options: str) -> list[dict[str, int]]:
+        return [one["parts"] for one in json.loads(result.plan(sites=2, planners=["data"], **options))["vertices"]]
+
+    assert parts() == [{"i": 2, "k": 1, "j": 1}, {"i": 2, "k": 1}]  # product[i,k] = sum[j] weights[i,j] * samples[j,k]
+    assert parts(batch="k") == [{"i": 1, "k": 2, "j": 1}, {"i": 1, "k": 2}]
+    found = result.compute(sites=2, planner="data", batch="k")
+    np.testing.assert_array_equal(found, weights @ samples)
+    with pytest.raises(er.ProgramError, match="has no label 'samples'"):
+        result.explain(sites=2, planners=["data"], batch="samples")
+    with pytest.raises(er.ProgramError, match="leave out sites, planner, cost, batch and machine"):
+        (result * 2).compute(plan="{}", batch="k")

@@ -27,7 +27,8 @@ void check_batch(const EinGraph& graph, const PlanRequest& request) {
   if (labels.count(*request.batch) != 0) return;
   const std::vector<std::string> known(labels.begin(), labels.end());
   const std::string near = did_you_mean(*request.batch, known);
-  throw UserError(fmt::format("--batch {0}: the program has no label '{0}'; {1}", printable(*request.batch),
+  throw UserError(fmt::format("the batch (the option 'batch') is {0}, but the program has no label '{0}'; {1}",
+                              printable(*request.batch),
                               !near.empty() ? near : fmt::format("its labels are: {}", fmt::join(known, ", "))));
 }
 

@@ -122,7 +122,7 @@ class PlannedRuns(RunTest):
     def test_a_label_that_data_cannot_cut_is_refused_whatever_the_planner(self):
         for planner in ((), ("--planner", "data"), ("--planner", "single")):
             self.refuse(1, "run", self.program, "--random", "1", "--sites", "2", "--batch", "bb", *planner,
-                        mentions=["--batch bb", "no label"])
+                        mentions=["batch", "bb", "no label"])
 
     def test_memory_is_measured_as_it_was_predicted(self):
         ran = json.loads(self.succeed("run", self.text_file("chain.ein", CHAIN), "--random", "1", "--json",

@@ -109,7 +109,7 @@ Planned plan_kcut(const EinGraph& graph, const PlanRequest& request) {
 
 SchemeGrids model_grids(const EinGraph& graph, const PlanRequest& request) {
   const std::optional<std::string> batch = batch_label(graph, request);
-  if (!batch) return "no vertex reads the first label of the first input: name the batch with --batch";
+  if (!batch) return "no vertex reads the first label of the first input: name the batch (the option 'batch')";
   const AllowedForms allowed = forms_of(graph, *batch, false);
   std::vector<CutsWanted> ways;
   for (const PrimesFirst first : orders_of(request.sites)) ways.push_back({primes_of(request.sites, first), {allowed}});

@@ -416,7 +416,7 @@ std::optional<std::string> batch_label(const EinGraph& graph, const PlanRequest&
 
 SchemeGrids data_grids(const EinGraph& graph, const PlanRequest& request) {
   const std::optional<std::string> batch = batch_label(graph, request);
-  if (!batch) return "no vertex reads the first label of the first input: name the batch with --batch";
+  if (!batch) return "no vertex reads the first label of the first input: name the batch (the option 'batch')";
   bool is_cut = request.sites == 1;
   std::vector<PartitionVector> grids;
   for (const Vertex& vertex : graph.vertices) {

@@ -53,7 +53,8 @@ struct RunOptions {
   std::optional<std::int64_t> sites = {};      ///< to plan for; they share the memory of this process
   std::optional<std::string> planner = {};     ///< see `einrel list planners`; else eindecomp
   std::optional<Cost> cost = {};               ///< else seconds
-  std::optional<std::string> plan = {};        ///< of Program::plan, instead of sites, planner, cost and machine
+  std::optional<std::string> batch = {};       ///< the label of samples; else the first one of the first input
+  std::optional<std::string> plan = {};        ///< of Program::plan, instead of sites, planner, cost, batch, machine
   std::optional<std::string> machine = {};     ///< to plan for: see `einrel list machines`, or FILE.json
   std::optional<std::int64_t> memory = {};     ///< bytes besides inputs and outputs, 8 MiB or more; the rest is on disk
   std::optional<std::filesystem::path> spill = {};  ///< the folder they go to; else the system's temporary one
@@ -100,6 +101,7 @@ struct ExplainOptions {
   std::optional<Cost> cost = {};            ///< else seconds
   std::optional<std::string> machine = {};  ///< to plan for: see `einrel list machines`, or FILE.json
   std::optional<std::int64_t> memory = {};  ///< bytes that a site may hold; else those of `machine`
+  std::optional<std::string> batch = {};    ///< the label of samples; else the first one of the first input
 };
 
 /// What labels are called in plans and in what is said of them. Statements of a program that is built name them each by
