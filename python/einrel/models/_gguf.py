@@ -46,6 +46,8 @@ def _checked(gguf: Any, path: Path) -> Any:
 
     class Reader(gguf.GGUFReader):  # type: ignore[misc]
         def _get(self, offset: int, dtype: npt.DTypeLike, count: int = 1, override_order: Any = None) -> Any:
+            if isinstance(self.data, np.memmap):
+                self.data = self.data.view(np.ndarray)  # of which parts are taken in a third of the time
             end = int(offset) + np.dtype(dtype).itemsize * int(count)
             if end > len(self.data):
                 raise ModelError(f"{path}: damaged GGUF file: it ends at byte {len(self.data)}, in its header")
