@@ -45,6 +45,8 @@ def _checked(gguf: Any, path: Path) -> Any:
     """The reader of the package gguf, which says of each tensor whether the file holds all of it."""
 
     class Reader(gguf.GGUFReader):  # type: ignore[misc]
+        data: Any
+
         def _get(self, offset: int, dtype: npt.DTypeLike, count: int = 1, override_order: Any = None) -> Any:
             if isinstance(self.data, np.memmap):
                 self.data = self.data.view(np.ndarray)  # of which parts are taken in a third of the time
