@@ -13,6 +13,7 @@
 #include "commands.h"
 #include "einsum/check/expand.h"
 #include "einsum/front/text/print_program.h"
+#include "export/jax.h"
 #include "output.h"
 #include "plan/planners/default_planner.h"
 #include "plan_arguments.h"
@@ -51,6 +52,7 @@ struct ExplainArguments : ProgramArguments {
   std::vector<std::string> planners;
   std::vector<std::string> difference;
   std::optional<std::string> html;
+  std::optional<std::string> jax;
   PlanArguments plan;  ///< with the number of sites, and the machine, where they are one
 };
 
@@ -75,12 +77,18 @@ void check_options(const ExplainArguments& arguments) {
   }
   if (arguments.verify && std::count(arguments.planners.begin(), arguments.planners.end(), "kcut") == 0)
     throw UserError("--verify compares the cuts of planner kcut with the best of all; add --planner kcut");
-  if (!arguments.html) return;
-  check_replaceable(*arguments.html);
+  if (arguments.jax && !arguments.plan.spmd)
+    throw UserError("--jax writes the program that all devices run: add --spmd, for plans that one program says");
+  std::vector<std::string> written;
+  for (const std::optional<std::string>& file : {arguments.html, arguments.jax}) {
+    if (file) written.push_back(*file);
+  }
+  if (written.empty()) return;
+  for (const std::string& file : written) check_replaceable(file);
   std::vector<std::string> read = paths_of(arguments.inputs);
   for (const auto& file : {arguments.plan.plan_file, arguments.plan.machine}) read.push_back(file.value_or(""));
   read.push_back(arguments.program);
-  refuse_same_file({*arguments.html}, read, "name another file");
+  refuse_same_file(written, read, "name another file");
 }
 
 /// What is said of plans of vertices; relations have none.
@@ -132,12 +140,14 @@ std::string difference_text(const ExplainArguments& arguments, const Explanation
 }
 
 void show(const ExplainArguments& arguments, const Explanation& explained, const SourceText& source) {
+  if (arguments.jax) write_text(*arguments.jax, jax_source(*explained.compiled, explained.plan()));
   if (arguments.html || arguments.json) {
     const std::string json = explanation_json(explained);
     if (arguments.html) write_text(*arguments.html, plans_html(json));
     if (arguments.json) return print(json + "\n");
   }
   if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html)));
+  if (arguments.jax) return print(fmt::format("{}: the plan as a program for JAX\n", printable(*arguments.jax)));
   print(explanation_text(explained, source, arguments.verbose ? Detail::full : Detail::folded) +
         difference_text(arguments, explained));
 }
@@ -154,8 +164,9 @@ bool is_sweep(const ExplainArguments& arguments) { return arguments.machines.siz
 
 /// What is shown of one plan, or of plans for one number of sites.
 void check_sweep_options(const ExplainArguments& arguments) {
-  const std::array<std::pair<const char*, bool>, 7> given{{{"--plan", arguments.plan.plan_file.has_value()},
+  const std::array<std::pair<const char*, bool>, 8> given{{{"--plan", arguments.plan.plan_file.has_value()},
                                                            {"--html", arguments.html.has_value()},
+                                                           {"--jax", arguments.jax.has_value()},
                                                            {"--diff", !arguments.difference.empty()},
                                                            {"--verify", arguments.verify},
                                                            {"--algebra", arguments.algebra},
@@ -280,6 +291,8 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--diff", arguments->difference, "two planners: where their plans differ, and what that costs")
       ->expected(2);
   command->add_option("--html", arguments->html, "FILE: write the plans as one page for a browser")
+      ->allow_extra_args(false);
+  command->add_option("--jax", arguments->jax, "FILE: with --spmd, write the plan as a Python program for JAX")
       ->allow_extra_args(false);
   command->add_flag("--verbose", arguments->verbose,
                     "show every vertex by itself: its kernel, and the next best way to cut it");

@@ -106,8 +106,8 @@ std::vector<VertexPlan> input_candidates(const EinGraph& graph, std::size_t v, c
 }
 
 /// A way to compute parts of results, with all ways to add them up.
-void add_reduced(const Vertex& vertex, const VertexPlan& plan, const std::vector<MeshAxis>& mesh,
-                 std::vector<VertexPlan>& plans) {
+void add_reduced(const Vertex& vertex, const VertexPlan& plan, const PartitionVector& most,
+                 const std::vector<MeshAxis>& mesh, std::vector<VertexPlan>& plans) {
   VertexPlan everywhere = plan;
   everywhere.all_reduced = true;
   if (spmd_fault(vertex, everywhere, mesh).empty()) plans.push_back(everywhere);
@@ -115,7 +115,8 @@ void add_reduced(const Vertex& vertex, const VertexPlan& plan, const std::vector
     VertexPlan shared = plan;
     shared.scatter = label;
     shared.parts[label] *= partial_sites(vertex, plan);
-    if (spmd_fault(vertex, shared, mesh).empty()) plans.push_back(std::move(shared));
+    if (shared.parts[label] <= most[label] && spmd_fault(vertex, shared, mesh).empty())
+      plans.push_back(std::move(shared));
   }
 }
 
@@ -186,11 +187,12 @@ std::vector<VertexPlan> spmd_candidates(const EinGraph& graph, std::size_t v, st
   const Vertex& vertex = graph.vertices[v];
   if (is_input(vertex)) return input_candidates(graph, v, mesh);
   std::vector<VertexPlan> plans;
-  for (VertexPlan& plan : assignments(mesh, label_extents(vertex), most_parts(vertex, graph))) {
+  const PartitionVector most = most_parts(vertex, graph);
+  for (VertexPlan& plan : assignments(mesh, label_extents(vertex), most)) {
     if (partial_sites(vertex, plan) == 1) {
       plans.push_back(std::move(plan));
     } else if (plan.copies.empty()) {
-      add_reduced(vertex, plan, mesh, plans);
+      add_reduced(vertex, plan, most, mesh, plans);
     }
   }
   return plans;

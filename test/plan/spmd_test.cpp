@@ -94,6 +94,7 @@ TEST(Spmd, EveryPlannerKeepsToOneProgram) {
   int plans = 0;
   int refused = 0;
   std::vector<std::string> texts = plannable_programs();
+  texts.emplace_back("dims y=8 d=3 k=64\ninput G[k,y], K[k,d]\nP[y] = sum[k,d] pad(G[k,y-d], 0) * K[k,d]\n");
   for (std::uint64_t seed = 0; seed < 12; ++seed) {
     Random random(seed);
     std::string text = "dims";
@@ -125,6 +126,9 @@ TEST(Spmd, EveryPlannerKeepsToOneProgram) {
           EXPECT_EQ(found_fault(graph.vertices[v], plan->vertices[v], sites), "")
               << planner.name << " on " << sites << ": " << graph.vertices[v].name << "\n"
               << text;
+          if (is_input(graph.vertices[v])) continue;
+          const PartitionVector most = most_parts(graph.vertices[v], graph);
+          for (std::size_t l = 0; l < most.size(); ++l) EXPECT_LE(plan->vertices[v].parts[l], most[l]) << text;
         }
       }
     }

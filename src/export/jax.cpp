@@ -1,0 +1,369 @@
+#include "export/jax.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/text.h"
+#include "einsum/graph/print.h"
+#include "einsum/graph/vertex_facts.h"
+#include "export/collectives.h"
+#include "export/jax_helpers.h"
+#include "export/jax_vertex.h"
+#include "export/python_names.h"
+#include "plan/routes.h"
+#include "report/plan_facts.h"
+#include "report/plan_text.h"
+
+namespace einrel {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+void append(Lines& lines, const Lines& more, std::string_view indent = "") {
+  for (const std::string& line : more) lines.push_back(line.empty() ? "" : fmt::format("{}{}", indent, line));
+}
+
+std::vector<std::int64_t> local_shape(const Shape& bound, const Sharding& sharding, const std::vector<MeshAxis>& mesh) {
+  std::vector<std::int64_t> shape;
+  for (std::size_t d = 0; d < bound.size(); ++d) {
+    shape.push_back(bound[d].value());
+    for (const std::size_t axis : sharding[d]) shape.back() /= mesh[axis].size;
+  }
+  return shape;
+}
+
+/// P("m0", None, ("m1", "m2"))
+std::string partition_spec(const Sharding& sharding) {
+  std::vector<std::string> entries;
+  for (const std::vector<std::size_t>& axes : sharding) entries.push_back(axes.empty() ? "None" : jax_axes(axes));
+  while (!entries.empty() && entries.back() == "None") entries.pop_back();
+  return fmt::format("P({})", fmt::join(entries, ", "));
+}
+
+std::string shape_text(const Shape& bound) {
+  std::vector<std::string> extents;
+  for (const Extent extent : bound) extents.push_back(fmt::format("{}", extent.value()));
+  return python_tuple(extents);
+}
+
+/// What nothing is emitted for, each with its reason.
+std::vector<std::string> refusals(const EinGraph& graph) {
+  std::vector<std::string> reasons;
+  if (!graph.complex.empty())
+    reasons.push_back(
+        fmt::format("{} is complex: the exported program has no complex numbers", *graph.complex.begin()));
+  std::set<std::string> outputs;
+  for (const VertexId output : program_outputs(graph)) outputs.insert(graph[output].name);
+  for (const State& state : graph.steps.states) {
+    const std::string& name = graph[state.now].name;
+    if (outputs.count(name) != 0)
+      reasons.push_back(fmt::format("the state {0} is an output, too: a step returns its next value as {0}", name));
+  }
+  for (const Vertex& vertex : graph.vertices) {
+    if (computes_nothing(vertex)) reasons.push_back(fmt::format("{} has a label without positions", vertex.name));
+  }
+  return reasons;
+}
+
+/// The statements that compute a graph by a plan, of one site; without costs, those before the first step.
+class JaxBody {
+ public:
+  JaxBody(const EinGraph& graph, const Plan& plan, JaxHelpers& helpers, const PlanCosts* costs)
+      : graph_(graph),
+        plan_(plan),
+        helpers_(helpers),
+        costs_(costs),
+        mesh_(mesh_of(plan.sites)),
+        transfers_(plan.sites),
+        routes_(graph, plan, transfers_),
+        names_({"jax", "jnp", "lax", "np", "P", "inputs", "states", "time", "MESH", "INPUTS", "STATES", "OUTPUTS",
+                "SCALARS", "PRECISION"}) {}
+
+  const Lines& run() {
+    const std::set<std::string> read = scalars_read();
+    for (const ScalarDeclaration& scalar : graph_.scalars) {
+      if (read.count(scalar.name) != 0) declare(scalar);
+    }
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      const Vertex& vertex = graph_.vertices[v];
+      variables_.push_back(names_.unused(vertex.name));
+      if (is_input(vertex)) {
+        const bool is_of_step = is_state(graph_, v);
+        if (is_of_step && costs_ == nullptr) continue;  // initial values depend on no state
+        lines_.push_back(
+            fmt::format("{} = {}[{}]", variables_[v], is_of_step ? "states" : "inputs", python_text(vertex.name)));
+      } else {
+        compute(v);
+      }
+    }
+    return lines_;
+  }
+
+  const Lines& faults() const { return faults_; }
+  const std::string& variable(std::size_t v) const { return variables_[v]; }
+
+  /// The next value of a state, where that lies.
+  std::string next(std::size_t state) {
+    const State& of = graph_.steps.states[state];
+    if (!of.next) return variables_[of.now.index];
+    const std::size_t tensor = graph_.outputs[*of.next].index;
+    const std::optional<std::size_t> number = routes_.route_of_state(state);
+    return number ? brought(tensor, *number) : variables_[tensor];
+  }
+  const Lines& lines() const { return lines_; }
+
+ private:
+  std::set<std::string> scalars_read() const {
+    std::set<std::string> names;
+    for (const Vertex& vertex : graph_.vertices) {
+      const EinSum* const einsum = einsum_of(vertex);
+      if (einsum == nullptr) continue;
+      for (const ScalarStep& step : einsum->body.steps) {
+        if (const auto* const scalar = std::get_if<ScalarValue>(&step.op)) names.insert(scalar->name);
+      }
+    }
+    return names;
+  }
+
+  void declare(const ScalarDeclaration& scalar) {
+    const std::string name = names_.unused(scalar.name);
+    scalars_[scalar.name] = name;
+    if (scalar.is_iteration)
+      return lines_.push_back(fmt::format("{} = {}", name, costs_ == nullptr ? "0" : "states[\"iteration\"]"));
+    lines_.push_back(fmt::format("{} = {}[{}]", name, scalar.value ? "SCALARS" : "inputs", python_text(scalar.name)));
+  }
+
+  void compute(std::size_t v) {
+    const Vertex& vertex = graph_.vertices[v];
+    const VertexPlan& plan = plan_.vertices[v];
+    lines_.emplace_back();
+    lines_.push_back("# " + printable(formula(vertex, graph_)));
+    if (costs_ != nullptr && plan_.sites > 1) {
+      const std::int64_t bytes = costs_->vertices[v].bytes();
+      lines_.push_back(fmt::format("# {}; {}", cut_text(cut_of(vertex, plan)),
+                                   bytes == 0 ? "nothing moves" : bytes_text(bytes) + " move"));
+    }
+    JaxVertex of{
+        graph_, vertex, plan, mesh_, std::vector<std::string>(vertex.inputs.size()), [&](const std::string& name) {
+          return scalars_.at(name);
+        }};
+    for (const std::size_t operand : operands_read(vertex)) {
+      const std::size_t tensor = vertex.inputs[operand].index;
+      const std::optional<std::size_t> number = routes_.route_of(v, operand);
+      of.operands[operand] = number ? brought(tensor, *number) : variables_[tensor];
+    }
+    append(lines_, jax_lines(of, variables_[v], helpers_));
+  }
+
+  /// The variable of a tensor where a route brings it, after those that it is taken from.
+  std::string brought(std::size_t tensor, std::size_t number) {
+    std::vector<std::size_t> missing;
+    for (std::optional<std::size_t> at = number; at && brought_.count({tensor, *at}) == 0;
+         at = routes_.route(tensor, *at).source)
+      missing.push_back(*at);
+    for (; !missing.empty(); missing.pop_back()) bring(tensor, missing.back());
+    return brought_.at({tensor, number});
+  }
+
+  void bring(std::size_t tensor, std::size_t number) {
+    const Vertex& moved = graph_.vertices[tensor];
+    const Route& route = routes_.route(tensor, number);
+    const std::string from = route.source ? brought_.at({tensor, *route.source}) : variables_[tensor];
+    const Sharding have = sharding_of(routes_.source(tensor, number), mesh_);
+    const Sharding need = sharding_of(route.need, mesh_);
+    std::string& name = brought_[{tensor, number}];
+    name = from;
+    if (have == need) return;
+    const auto steps = collectives_between(have, need, mesh_);
+    if (const auto* const reason = std::get_if<std::string>(&steps)) {
+      faults_.push_back(
+          fmt::format("{} would have to be cut anew in a way that has no collectives: {}", moved.name, *reason));
+      return;
+    }
+    name = names_.unused(moved.name + "_moved");
+    // Compilers for CPUs widen bf16 before they send it, and send twice as much.
+    const bool as_bits = moved.dtype == DType::bf16;
+    if (as_bits) lines_.push_back(fmt::format("{} = lax.bitcast_convert_type({}, jnp.uint16)", name, from));
+    append(lines_, jax_lines(std::get<std::vector<Collective>>(steps), as_bits ? name : from, name,
+                             local_shape(moved.bound, have, mesh_), mesh_));
+    if (as_bits) lines_.push_back(fmt::format("{0} = lax.bitcast_convert_type({0}, jnp.bfloat16)", name));
+  }
+
+  const EinGraph& graph_;
+  const Plan& plan_;
+  JaxHelpers& helpers_;
+  const PlanCosts* costs_;
+  std::vector<MeshAxis> mesh_;
+  Transfers transfers_;
+  Routes routes_;
+  PythonNames names_;
+  Lines lines_;
+  Lines faults_;
+  std::vector<std::string> variables_;
+  std::map<std::string, std::string> scalars_;
+  std::map<std::pair<std::size_t, std::size_t>, std::string> brought_;
+};
+
+class JaxModule {
+ public:
+  JaxModule(const Compiled& compiled, const PlanReport& report)
+      : compiled_(compiled), graph_(compiled.graph), report_(report), mesh_(mesh_of(report.plan.sites)) {}
+
+  std::string text() {
+    Lines reasons = refusals(graph_);
+    const Lines program = program_lines(reasons);
+    const Lines initial = initial_lines();
+    std::sort(reasons.begin(), reasons.end());
+    reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
+    if (!reasons.empty()) {
+      throw UserError(fmt::format("{} cannot be exported to JAX: {}\n  help: see docs/export.md for what can",
+                                  printable(compiled_.name), fmt::join(reasons, "\n  ")));
+    }
+    std::string text = head() + tables();
+    text += jax_helpers_text(helpers_) + jax_frame_text(mesh_sizes());
+    text += fmt::format(
+        "\n\ndef _program(inputs, states):\n    \"\"\"One step, of the parts that one device has.\"\"\"\n{}\n",
+        fmt::join(program, "\n"));
+    text += fmt::format("\n\ndef _initial(inputs):\n    \"\"\"The states before the first step, whole.\"\"\"\n{}\n",
+                        fmt::join(initial, "\n"));
+    return text + jax_main_text();
+  }
+
+ private:
+  std::vector<std::int64_t> mesh_sizes() const {
+    std::vector<std::int64_t> sizes;
+    for (const MeshAxis& axis : mesh_) sizes.push_back(axis.size);
+    return sizes.empty() ? std::vector<std::int64_t>{1} : sizes;
+  }
+
+  Lines program_lines(Lines& reasons) {
+    JaxBody body(graph_, report_.plan, helpers_, &report_.costs);
+    body.run();
+    Lines results;
+    for (const VertexId output : outputs())
+      results.push_back(fmt::format("{}: {}", python_text(graph_[output].name), body.variable(output.index)));
+    for (std::size_t s = 0; s < graph_.steps.states.size(); ++s)
+      results.push_back(fmt::format("{}: {}", python_text(graph_[graph_.steps.states[s].now].name), body.next(s)));
+    if (counts_steps()) results.emplace_back("\"iteration\": states[\"iteration\"] + 1");
+    append(reasons, body.faults());
+    Lines lines;
+    append(lines, body.lines(), "    ");
+    lines.push_back(fmt::format("    return {{{}}}", fmt::join(results, ", ")));
+    return lines;
+  }
+
+  Lines initial_lines() {
+    Lines results;
+    Lines lines;
+    if (compiled_.initial) {
+      const EinGraph& graph = compiled_.initial->graph;
+      const Plan whole = whole_plan(graph);
+      JaxBody body(graph, whole, helpers_, nullptr);
+      body.run();
+      append(lines, body.lines(), "    ");
+      for (std::size_t s = 0; s < graph.steps.states.size(); ++s)
+        results.push_back(fmt::format("{}: {}", python_text(graph[graph.steps.states[s].now].name), body.next(s)));
+    }
+    if (counts_steps()) results.emplace_back("\"iteration\": jnp.int64(0)");
+    lines.push_back(fmt::format("    return {{{}}}", fmt::join(results, ", ")));
+    return lines;
+  }
+
+  bool counts_steps() const {
+    return std::any_of(graph_.scalars.begin(), graph_.scalars.end(),
+                       [](const ScalarDeclaration& scalar) { return scalar.is_iteration; });
+  }
+
+  /// The program's, and the condition that ends its steps.
+  std::vector<VertexId> outputs() const {
+    std::vector<VertexId> outputs = program_outputs(graph_);
+    if (!graph_.steps.until) return outputs;
+    const VertexId until = graph_.outputs[*graph_.steps.until];
+    if (std::find(outputs.begin(), outputs.end(), until) == outputs.end()) outputs.push_back(until);
+    return outputs;
+  }
+
+  std::string head() const {
+    return fmt::format(
+        "\"\"\"{}, planned by {} for {}: the program of each, for JAX.\n\n"
+        "{} predicted for a step, in which the devices receive {} from each other. Written by einrel.\n\"\"\"\n"
+        "import time\n\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom jax import lax\n"
+        "from jax.sharding import Mesh, NamedSharding\nfrom jax.sharding import PartitionSpec as P\n\n"
+        "jax.config.update(\"jax_enable_x64\", True)\n",
+        printable(compiled_.name), report_.plan.planner,
+        counted(static_cast<std::size_t>(report_.plan.sites), "device"), seconds_text(report_.costs.seconds),
+        bytes_text(report_.costs.bytes));
+  }
+
+  std::string entry(std::size_t v) const {
+    const Vertex& vertex = graph_.vertices[v];
+    return fmt::format("    {}: ({}, {}, {}),\n", python_text(vertex.name), shape_text(vertex.bound),
+                       jax_type(vertex.dtype),
+                       partition_spec(sharding_of(result_layout(vertex, report_.plan.vertices[v]), mesh_)));
+  }
+
+  std::string tables() const {
+    std::string inputs;
+    std::string states;
+    std::string outputs;
+    std::int64_t once = 0;
+    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      if (!is_input(graph_.vertices[v])) continue;
+      (is_state(graph_, v) ? states : inputs) += entry(v);
+      once += (copies_of(report_.plan.vertices[v]) - 1) * static_cast<std::int64_t>(bytes_of(graph_.vertices[v]));
+    }
+    std::string scalars;
+    for (const ScalarDeclaration& scalar : graph_.scalars) {
+      const std::string name = python_text(scalar.name);
+      if (scalar.value) {
+        scalars += fmt::format("    {}: {},\n", name, python_number(*scalar.value));
+      } else if (!scalar.is_iteration) {
+        inputs += fmt::format("    {}: ((), {}, P()),\n", name, jax_type(scalar.integer_type.value_or(DType::f64)));
+      }
+    }
+    if (counts_steps()) states += "    \"iteration\": ((), jnp.int64, P()),\n";
+    for (const VertexId output : this->outputs()) outputs += entry(output.index);
+    return fmt::format(
+        "\nMESH = {}\n# Shape, type and which axes of the mesh cut each dimension.\n"
+        "INPUTS = {}\nSTATES = {}\nOUTPUTS = {}\n"
+        "# Bytes that all devices receive: in a step, and of copies of inputs and states before the first.\n"
+        "PREDICTED_BYTES = {}\nPREDICTED_BYTES_ONCE = {}\n{}{}",
+        mesh_text(), dictionary(inputs), dictionary(states), dictionary(outputs), report_.costs.bytes, once,
+        scalars.empty() ? "" : fmt::format("SCALARS = {}\n", dictionary(scalars)),
+        helpers_.precision ? "PRECISION = lax.Precision.HIGHEST\n" : "");
+  }
+
+  static std::string dictionary(const std::string& entries) {
+    return entries.empty() ? "{}" : fmt::format("{{\n{}}}", entries);
+  }
+
+  std::string mesh_text() const {
+    std::vector<std::string> axes;
+    const std::vector<std::int64_t> sizes = mesh_sizes();
+    for (std::size_t a = 0; a < sizes.size(); ++a) axes.push_back(fmt::format("\"m{}\": {}", a, sizes[a]));
+    return fmt::format("{{{}}}", fmt::join(axes, ", "));
+  }
+
+  const Compiled& compiled_;
+  const EinGraph& graph_;
+  const PlanReport& report_;
+  std::vector<MeshAxis> mesh_;
+  JaxHelpers helpers_;
+};
+
+}  // namespace
+
+std::string jax_source(const Compiled& compiled, const PlanReport& report) {
+  if (const std::string fault = spmd_fault(compiled.graph, report.plan); !fault.empty())
+    throw UserError(fmt::format("{}\n  help: plan with --spmd", fault));
+  return JaxModule(compiled, report).text();
+}
+
+}  // namespace einrel

@@ -1,0 +1,182 @@
+#include "export/jax_helpers.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <functional>
+#include <numeric>
+
+namespace einrel {
+namespace {
+
+constexpr const char* positions_text = R"py(
+
+def _positions(extent, axes=()):
+    """The positions, in the whole tensor, of this device's part of a label."""
+    return (lax.axis_index(axes) * extent if axes else 0) + jnp.arange(extent)
+)py";
+
+constexpr const char* read_text = R"py(
+
+def _read(array, indices, pad=None):
+    """The elements at these positions; outside of the array, `pad`."""
+    if pad is None:
+        return array[indices]
+    inside = True
+    for index, extent in zip(indices, array.shape):
+        inside &= (jnp.asarray(index) >= 0) & (jnp.asarray(index) < extent)
+    return jnp.where(inside, array.at[indices].get(mode="clip"), jnp.asarray(pad, array.dtype))
+)py";
+
+constexpr const char* integer_text = R"py(
+
+def _to_integer(values, dtype):
+    """Without the fraction; numbers that are too large become the largest, NaN becomes 0."""
+    limits = jnp.iinfo(dtype)
+    values = jnp.trunc(jnp.where(jnp.isnan(values), 0, values))
+    whole = jnp.where(values >= -float(limits.min), 0, jnp.where(values <= limits.min, 0, values)).astype(dtype)
+    return jnp.where(values >= -float(limits.min), limits.max, jnp.where(values <= limits.min, limits.min, whole))
+)py";
+
+constexpr const char* whole_power_text = R"py(
+
+def _whole_power(base, exponent):
+    """Powers of integers: below 0, what is whole of them."""
+    base, exponent = jnp.asarray(base), jnp.asarray(exponent)
+    below = jnp.where(base == 1, 1, jnp.where(base == -1, 1 - 2 * (exponent & 1), 0)).astype(base.dtype)
+    return jnp.where(exponent < 0, below, jnp.power(base, jnp.maximum(exponent, 0)))
+)py";
+
+constexpr const char* philox_text = R"py(
+
+def _words(seed, position, iteration, stream):
+    """Four random words of 32 bits: Philox 4x32-10 (Salmon et al. 2011) of where they stand."""
+    mask = np.uint64(0xFFFFFFFF)
+    seed, position, iteration = (jnp.asarray(each, jnp.int64).astype(jnp.uint64) for each in (seed, position, iteration))
+    shift = np.uint64(32)
+    a, b, c, d = position & mask, position >> shift, iteration & mask, jnp.uint64(stream)
+    low, high = seed & mask, seed >> shift
+    for _ in range(10):
+        first, second = np.uint64(0xD2511F53) * a, np.uint64(0xCD9E8D57) * c
+        a, b, c, d = (second >> shift) ^ b ^ low, second & mask, (first >> shift) ^ d ^ high, first & mask
+        low, high = (low + np.uint64(0x9E3779B9)) & mask, (high + np.uint64(0xBB67AE85)) & mask
+    return a, b, c, d
+
+
+def _bits(high, low):
+    """53 bits of two words."""
+    return (high << np.uint64(32) | low) >> np.uint64(11)
+)py";
+
+constexpr const char* uniform_text = R"py(
+
+def _uniform(seed, position, iteration, stream, dtype):
+    """From 0 up to, but not including, 1."""
+    bits = _bits(*_words(seed, position, iteration, stream)[:2])
+    if dtype == jnp.float32:
+        return ((bits >> np.uint64(29)).astype(jnp.float64) * 2.0**-24).astype(dtype)
+    return bits.astype(jnp.float64) * 2.0**-53
+)py";
+
+constexpr const char* normal_text = R"py(
+
+def _normal(seed, position, iteration, stream, dtype):
+    """Mean 0, deviation 1, by Box and Muller's transform."""
+    a, b, c, d = _words(seed, position, iteration, stream)
+    radius = jnp.sqrt(-2 * jnp.log((_bits(a, b).astype(jnp.float64) + 0.5) * 2.0**-53))
+    return (radius * jnp.cos(2 * np.pi * _bits(c, d).astype(jnp.float64) * 2.0**-53)).astype(dtype)
+)py";
+
+constexpr const char* frame_text = R"py(
+
+def make_mesh(devices=None):
+    """The mesh that the plan is for, of these devices, or the first that there are."""
+    devices = np.asarray(jax.devices()[:DEVICES] if devices is None else devices)
+    return Mesh(devices.reshape(tuple(MESH.values())), tuple(MESH))
+
+
+def place(mesh, arrays):
+    """Arrays by name, each where INPUTS or STATES says."""
+    tensors = {**INPUTS, **STATES}
+    placed = {}
+    for name, array in arrays.items():
+        shape, dtype, spec = tensors[name]
+        placed[name] = jax.device_put(jnp.asarray(array, dtype).reshape(shape), NamedSharding(mesh, spec))
+    return placed
+
+
+def step(mesh):
+    """A function from INPUTS and STATES by name to OUTPUTS and the next STATES; it takes the memory of the states."""
+
+    def specs(tensors):
+        return {name: spec for name, (_, _, spec) in tensors.items()}
+
+    program = jax.shard_map(
+        _program,
+        mesh=mesh,
+        in_specs=(specs(INPUTS), specs(STATES)),
+        out_specs={**specs(OUTPUTS), **specs(STATES)},
+        check_vma=False,
+    )
+    jitted = jax.jit(program, donate_argnums=1)
+
+    def of(arrays):
+        return {name: arrays[name] for name in INPUTS}, {name: arrays[name] for name in STATES}
+
+    def run(arrays):
+        return jitted(*of(arrays))
+
+    run.lower = lambda arrays: jitted.lower(*of(arrays))
+    return run
+
+
+def initial_states(mesh, inputs=None):
+    """The states before the first step, where the plan keeps them; of `inputs` where the program computes them so."""
+    return place(mesh, jax.jit(_initial)(inputs or {}))
+)py";
+
+constexpr const char* main_text = R"py(
+
+def main():
+    random = np.random.default_rng(0)
+    mesh = make_mesh()
+    inputs = {name: np.asarray(random.normal(size=shape)).astype(dtype) for name, (shape, dtype, _) in INPUTS.items()}
+    arrays = place(mesh, inputs)
+    arrays.update(initial_states(mesh, arrays))
+    one = step(mesh)
+    steps = 10
+    for count in (1, steps):  # the first compiles
+        start = time.perf_counter()
+        for _ in range(count):
+            arrays.update(jax.block_until_ready(one(arrays)))
+    print(f"{(time.perf_counter() - start) / steps:.3g} seconds a step on {mesh.size} of {jax.devices()[0].platform}")
+
+
+if __name__ == "__main__":
+    main()
+)py";
+
+}  // namespace
+
+std::string jax_helpers_text(const JaxHelpers& helpers) {
+  std::string text;
+  if (helpers.positions) text += positions_text;
+  if (helpers.read) text += read_text;
+  if (helpers.to_integer) text += integer_text;
+  if (helpers.whole_power) text += whole_power_text;
+  if (helpers.uniform || helpers.normal) text += philox_text;
+  if (helpers.uniform) text += uniform_text;
+  if (helpers.normal) text += normal_text;
+  return text;
+}
+
+std::string jax_frame_text(const std::vector<std::int64_t>& sizes) {
+  std::string text = frame_text;
+  const std::string devices = "DEVICES";
+  const std::int64_t count = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
+  return text.replace(text.find(devices), devices.size(), fmt::format("{}", count));
+}
+
+std::string jax_main_text() { return main_text; }
+
+}  // namespace einrel

@@ -1,0 +1,59 @@
+#include "export/python_names.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace einrel {
+namespace {
+
+const std::set<std::string>& python_words() {
+  static const std::set<std::string> words{"False", "None",   "True",   "and",      "as",     "assert", "async",
+                                           "await", "break",  "class",  "continue", "def",    "del",    "elif",
+                                           "else",  "except", "for",    "from",     "global", "if",     "import",
+                                           "in",    "is",     "lambda", "nonlocal", "not",    "or",     "pass",
+                                           "raise", "return", "try",    "while",    "with",   "yield"};
+  return words;
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
+}  // namespace
+
+PythonNames::PythonNames(std::set<std::string> taken) : taken_(std::move(taken)) {}
+
+std::string PythonNames::unused(std::string_view wanted) {
+  std::string name;
+  for (const char c : wanted) name += is_letter(c) || is_digit(c) ? c : '_';
+  if (name.empty() || is_digit(name.front())) name.insert(0, 1, '_');
+  std::string found = name;
+  for (int i = 1; python_words().count(found) != 0 || !taken_.insert(found).second; ++i)
+    found = i == 1 ? name + "_" : fmt::format("{}_{}", name, i);
+  return found;
+}
+
+std::string python_text(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string python_tuple(const std::vector<std::string>& items) {
+  return fmt::format("({}{})", fmt::join(items, ", "), items.size() == 1 ? "," : "");
+}
+
+std::string python_number(double number) {
+  if (std::isnan(number)) return "jnp.nan";
+  if (std::isinf(number)) return number > 0 ? "jnp.inf" : "-jnp.inf";
+  const std::string text = fmt::format("{}", number);
+  return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
+}
+
+}  // namespace einrel

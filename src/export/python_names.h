@@ -1,0 +1,29 @@
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace einrel {
+
+/// Names of one Python function: each that is asked for is an identifier, no word of the language, and new.
+class PythonNames {
+ public:
+  /// None of these is given.
+  explicit PythonNames(std::set<std::string> taken);
+  /// `wanted` where that can be, else with `_`, `_2`, ... behind it; other characters become `_`.
+  std::string unused(std::string_view wanted);
+
+ private:
+  std::set<std::string> taken_;
+};
+
+/// 'X', "it's": as Python writes the text.
+std::string python_text(std::string_view text);
+/// "()", "(3,)", "(3, 4)"
+std::string python_tuple(const std::vector<std::string>& items);
+/// As Python writes it; infinities and NaN as jnp has them.
+std::string python_number(double number);
+
+}  // namespace einrel

@@ -1,0 +1,102 @@
+"""Runs modules that einrel exported to JAX, in a process with eight forced CPU devices.
+
+The folder has NAME.py, NAME.npz with the inputs, and NAME.json with `steps` and `scalars` of each. Beside them come
+NAME.out.npz with all that a step gives, and NAME.bytes with what the devices receive, as the compiled program says.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import runpy
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax
+import numpy as np
+
+SIZES = {"pred": 1, "s8": 1, "u8": 1, "bf16": 2, "f16": 2, "s16": 2, "u16": 2, "s32": 4, "u32": 4, "f32": 4} | dict.fromkeys(("s64", "u64", "f64"), 8)
+COLLECTIVE = re.compile(
+    r"= (?P<type>\(?[^=]*?\)?) (?P<op>all-gather|all-reduce|reduce-scatter|all-to-all|collective-permute)(-start)?\("
+    r"(?P<rest>.*)"
+)
+
+
+def _bytes_of(types: str) -> int:
+    shapes = re.findall(r"(\w+)\[([\d,]*)\]", types)
+    return sum(SIZES[kind] * math.prod(int(extent) for extent in shape.split(",") if extent) for kind, shape in shapes)
+
+
+def _group(rest: str, devices: int) -> int:
+    """How many devices a collective is among."""
+    if found := re.search(r"replica_groups=\[\d+,(\d+)\]", rest):
+        return int(found[1])
+    if found := re.search(r"replica_groups=\{\{([\d,]*)\}", rest):
+        return len(found[1].split(","))
+    return devices
+
+
+def collective_bytes(hlo: str, devices: int) -> int:
+    """Bytes that all devices receive from others in a compiled program, each collective as a ring moves it."""
+    total = 0.0
+    for line in hlo.splitlines():
+        found = COLLECTIVE.search(line)
+        if not found:
+            continue
+        size = _bytes_of(found["type"])
+        if found["op"] == "collective-permute":
+            pairs = re.search(r"source_target_pairs=\{(.*?\})\}", found["rest"])
+            assert pairs, line
+            total += size * sum(source != target for source, target in re.findall(r"\{(\d+),(\d+)\}", pairs[1]))
+            continue
+        group = _group(found["rest"], devices)
+        others = group - 1
+        times = {"all-gather": others / group, "all-to-all": others / group, "all-reduce": 2 * others / group}
+        total += devices * size * times.get(found["op"], others)
+    return round(total)
+
+
+def run(module: dict[str, Any], inputs: dict[str, Any], steps: int) -> tuple[dict[str, Any], int]:
+    """What so many steps give, and the bytes of one."""
+    mesh = module["make_mesh"]()
+    arrays = module["place"](mesh, {name: array for name, array in inputs.items() if name in module["INPUTS"]})
+    arrays.update(module["initial_states"](mesh, inputs))
+    step = module["step"](mesh)
+    moved = collective_bytes(step.lower(arrays).compile().as_text(), mesh.size)
+    for _ in range(steps):
+        results = step(arrays)
+        arrays = {**arrays, **results}
+        if "until" in results and bool(results["until"]):
+            break
+    return arrays, moved
+
+
+def main(folder: Path) -> None:
+    for path in sorted(folder.glob("*.py")):
+        try:
+            write_results(path)
+        except Exception:
+            path.with_suffix(".error").write_text(traceback.format_exc())
+
+
+def write_results(path: Path) -> None:
+    how = json.loads(path.with_suffix(".json").read_text())
+    module = runpy.run_path(str(path))
+    module.get("SCALARS", {}).update({k: v for k, v in how["scalars"].items() if k in module.get("SCALARS", {})})
+    inputs = {**dict(np.load(path.with_suffix(".npz"))), **how["scalars"]}
+    results, moved = run(module, inputs, how["steps"])
+    as_wide = {k: np.asarray(v.astype("float32") if v.dtype == "bfloat16" else v) for k, v in results.items()}
+    np.savez(path.with_suffix(".out.npz"), **as_wide)
+    path.with_suffix(".bytes").write_text(f"{moved} {module['PREDICTED_BYTES']}")
+    jax.clear_caches()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

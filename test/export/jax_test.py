@@ -1,0 +1,134 @@
+"""Programs that `einrel explain --spmd --jax` writes, in JAX on 1, 2, 4 and 8 forced CPU devices.
+
+Every document of test/lang gives what `einrel run` gives, and the collectives of the compiled program move exactly the
+bytes that the plan predicts. What is refused, and what JAX computes otherwise, is listed here and in docs/export.md.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test/cli"), str(ROOT / "test/lang")]
+
+import documents  # noqa: E402
+import einrel_process  # noqa: E402
+from script_documents import array_of, file_array  # noqa: E402
+
+SITES = (1, 2, 4, 8)
+TOLERANCES = {"f64": 1e-11, "f32": 2e-5, "bf16": 2e-2, "f16": 2e-3}
+# By document, why it is not exported.
+REFUSED = {
+    "23_empty": "a label without positions",
+    "90_inverse": "a label without positions",
+    "90_qr": "a label without positions",
+    "94_complex": "complex numbers",
+}
+# By document, tensors that come out otherwise in JAX.
+DIFFERENT = {
+    "14_accurate_functions": {"E", "F"},  # silu and gelu of -inf are NaN
+    "39_narrow_casts": {"JW", "Of"},  # of an i64 above 2^53, rounded twice
+}
+# Documents that compute one thing twice, of which compilers see it: then less moves than the plan says.
+COMPUTED_TWICE = {"program_attention"}  # Y and Y3
+TYPES = "f32|f64|bf16|f16|i32|i64|bool"
+
+
+def known():
+    """By name, the documents that are programs and run."""
+    read = (documents.read(path) for path in sorted((ROOT / "test/lang").glob("*.ein")))
+    return {document.name: document for document in read if not document.is_refused and not document.failure}
+
+
+class ExportedTest(einrel_process.ProgramTest):
+    def options(self, document):
+        return [word for label, extent in document.dims().items() for word in ("--dim", f"{label}={extent}")]
+
+    def wanted(self, document, arrays):
+        """What einrel run gives, by output: the type and an array."""
+        run = ["run", document.path, *self.options(document)]
+        run += [word for scalar, value in document.assignments("scalar").items() for word in ("--scalar", f"{scalar}={value}")]
+        if document.has_state:
+            run += ["--steps", str(self.steps(document))]
+        for name, info in document.inputs().items():
+            np.save(self.path(f"in {name}.npy"), file_array(arrays[name], info))
+            run += ["--in", f"{name}={self.path(f'in {name}.npy')}"]
+        names = re.findall(rf"^(\S+) +(?:{TYPES})\b", self.succeed(*run).out, re.M)
+        self.succeed(*run, *(word for name in names for word in ("--out", f"{name}={self.path(f'out {name}.npy')}")), "--overwrite")
+        return {name: array_of(self.path(f"out {name}.npy")) for name in names}
+
+    def steps(self, document):
+        return int((document.rests("steps") or ["1"])[0])
+
+    def export(self, document, arrays, sites):
+        """Why the document is not exported; None where it is."""
+        path = Path(self.path(f"{document.name}_{sites}.py"))
+        told = einrel_process.einrel("explain", document.path, *self.options(document), "--sites", str(sites), "--spmd", "--jax", path)
+        if told.code != 0:
+            self.assertEqual(told.code, 1, told)
+            self.assertFalse(path.exists())
+            return told.err
+        scalars = {name: float(value) for name, value in document.assignments("scalar").items()}
+        path.with_suffix(".json").write_text(json.dumps({"steps": self.steps(document), "scalars": scalars}))
+        np.savez(path.with_suffix(".npz"), **arrays)
+        return None
+
+    def run_exported(self):
+        done = subprocess.run([sys.executable, Path(__file__).with_name("exported.py"), self.folder], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr[-4000:])
+
+    def expect(self, document, sites, wanted):
+        path = Path(self.path(f"{document.name}_{sites}.py"))
+        self.assertFalse(path.with_suffix(".error").exists(), path.with_suffix(".error").exists() and path.with_suffix(".error").read_text()[-2000:])
+        moved, predicted = map(int, path.with_suffix(".bytes").read_text().split())
+        if document.name in COMPUTED_TWICE:
+            self.assertLessEqual(moved, predicted)
+        else:
+            self.assertEqual(moved, predicted, "bytes of the compiled program, and predicted ones")
+        found = np.load(path.with_suffix(".out.npz"))
+        for name, (dtype, array) in wanted.items():
+            if name not in DIFFERENT.get(document.name, ()):
+                tolerance = TOLERANCES.get(dtype, 0)
+                np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance, err_msg=name)
+
+    def test_documents_give_what_a_run_gives_and_move_what_is_predicted(self):
+        self.check(known(), SITES)
+
+    def check(self, chosen, sites):
+        exported = {}
+        for name, document in chosen.items():
+            arrays = document.arrays()
+            refused = {self.export(document, arrays, count) for count in sites} - {None}
+            with self.subTest(document=name):
+                self.assertEqual(bool(refused), name in REFUSED, refused)
+                self.assertTrue(all(REFUSED.get(name, "") in why for why in refused), refused)
+            if not refused:
+                exported[name] = self.wanted(document, arrays)
+        self.run_exported()
+        for name, wanted in exported.items():
+            for count in sites:
+                with self.subTest(document=name, sites=count):
+                    self.expect(chosen[name], count, wanted)
+
+    def test_linear_algebra_is_of_whole_matrices(self):
+        program = self.text_file("linear.ein", "dims b=4 i=3 j=3 k=3\ninput X[b,i,j] : f64\nY[b,i,j] = inverse[i,j](X[b,i,j])\n"
+                                 "Q[b,i,k] = qr_q[i,j,k](X[b,i,j])\nR[b,k,j] = qr_r[i,j,k](X[b,i,j])\noutput Y, Q, R\n")
+        document = documents.read(Path(program))
+        arrays = {"X": np.random.default_rng(1).normal(size=(4, 3, 3))}
+        self.assertIsNone(self.export(document, arrays, 4))
+        self.run_exported()
+        self.expect(document, 4, self.wanted(document, arrays))
+
+    def test_what_is_refused_is_documented(self):
+        text = (ROOT / "docs/export.md").read_text(encoding="utf-8")
+        for reason in REFUSED.values():
+            self.assertIn(reason, text)
+
+
+if __name__ == "__main__":
+    einrel_process.main()
