@@ -216,15 +216,17 @@ def test_sites_give_the_same_tokens(folder, sites):
     assert generated(model, [PROMPT], 8, temperature=1.0, seed=5, options={"sites": sites})[1] == drawn
 
 
-@pytest.mark.parametrize("sites", [2, 4])
-def test_bytes_are_those_that_were_predicted(folder, sites):
-    """Of the prompt, and of each token after it."""
-    path, _ = folder
+@pytest.mark.parametrize("planner", ["tensor", "data", "sequence", "heads", "eindecomp-paper", "data:2 x tensor:2"])
+def test_bytes_are_those_that_were_predicted(folder, planner):
+    """Of a batch of prompts, and of each token after them, by any planner's plan; the tokens stay the same."""
+    path, weights = folder
     model = models.load(path)
-    steps = model.generate([PROMPT], tokens=3, options={"sites": sites, "planner": "tensor"})
+    prompts = [PROMPT, [7], PROMPT[:3], [9, 9]]
+    steps = list(model.generate(prompts, tokens=3, options={"sites": 4, "planner": planner}))
+    assert list(zip(*(step.tokens for step in steps))) == [tuple(greedy(CONFIG, weights, p, 3)[1]) for p in prompts]
     for tokens, step in zip((len(PROMPT), 1, 1), steps):
-        program = model.program(batch=1, tokens=tokens, capacity=len(PROMPT) + 2)
-        plan = json.loads(program.plan(sites=sites, planners=["tensor"]))
+        program = model.program(batch=4, tokens=tokens, capacity=len(PROMPT) + 2)
+        plan = json.loads(program.plan(sites=4, planners=[planner]))
         assert step.report.bytes_moved == sum(plan["plans"][0]["received"]) > 0
 
 
