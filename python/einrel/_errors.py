@@ -115,10 +115,16 @@ def run_traced(
         raise _of_users(error, made) from None
 
 
-def run_program(program: Program, inputs: Mapping[str, Node], options: RunOptions) -> tuple[dict[str, Node], State]:
-    """What a program of ours gives of these nodes, and its state after that."""
+_NAME_IN_STEP = re.compile(r"'[a-z]+[0-9]+[_a-z0-9]*'")
+
+
+def run_steps(
+    program: Program, inputs: Mapping[str, Node], options: RunOptions, title: str
+) -> tuple[dict[str, Node], State]:
+    """What steps of a program of ours give of these nodes, and its state after that. Errors say the title."""
     try:
         outputs, _, after = program.run(inputs, options)
     except (ProgramError, RunError) as error:
-        raise _as_numpys(error) from None
+        numpys = _as_numpys(type(error)(_NAME_IN_STEP.sub("an array of a step", str(error))))
+        raise type(numpys)(f"{numpys}; in {title}") from None
     return outputs, after

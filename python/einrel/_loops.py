@@ -17,7 +17,7 @@ from ._array import Array, node_of
 from ._compute import run_options
 from ._creation import zeros
 from ._dtypes import BY_NAME, is_floating
-from ._errors import compute_nodes, run_program
+from ._errors import compute_nodes, run_steps
 from ._functions import astype
 from ._indexing import take
 from ._joining import stack
@@ -147,8 +147,9 @@ class _LoopProgram:
     k0, k1, ... are from around the loop, y0, y1, ... what a step gives, go0 whether there is another one.
     """
 
-    def __init__(self, step: _Step, keeps: bool, is_back: bool) -> None:
+    def __init__(self, step: _Step, keeps: bool, is_back: bool, title: str) -> None:
         self._is_back = is_back
+        self._title = title
         self._gives = [*step.gives, *(step.kept if keeps else [])]
         results = _named("n", step.after) | _named("y", self._gives) | _named("go", step.truth)
         inputs = _reached(
@@ -195,7 +196,7 @@ class _LoopProgram:
         for j, node in enumerate(self._gives):
             inputs[f"z{j}"] = zeros((self._block, *node.type.shape), dtype=BY_NAME[node.type.dtype])._node
         compute_nodes([node for node in inputs.values() if not node.is_leaf])
-        return run_program(_program(self.text), inputs, run_options(steps=steps, **options))
+        return run_steps(_program(self.text), inputs, run_options(steps=steps, **options), self._title)
 
 
 class _Loop(Part):
@@ -269,7 +270,7 @@ class _Loop(Part):
 
     def _program(self) -> _LoopProgram:
         if self._keeps not in self._programs:
-            self._programs[self._keeps] = _LoopProgram(self._step, self._keeps, self._is_back)
+            self._programs[self._keeps] = _LoopProgram(self._step, self._keeps, self._is_back, self.title)
         return self._programs[self._keeps]
 
     def _groups(self, of_operands: Sequence[Any]) -> list[list[Any]]:

@@ -48,7 +48,26 @@ OPERATIONS: dict[str, Callable[[Any, Any], Any]] = {
     "where": lambda n, x: n.where(x > 0.1, x, n.sin(x)),
     "einsum": lambda n, x: n.einsum("i,ij,j->j", x, A, x),
     "power": lambda n, x: (1 + x * x) ** 1.5,
+    "loop": lambda n, x: loops(n).fori_loop(1, 4, lambda i, y: n.sin(y + x * i), n.cos(x)),
+    "scan": lambda n, x: loops(n).scan(lambda y, row: (n.tanh(y * x + row), y[0] * row), x, n.outer(x, A[0]))[1].sum(0),
+    "from the end": lambda n, x: loops(n).scan(lambda y, a: (n.sin(y) * a, None), x, x * 2, reverse=True)[0],
+    "checkpoint": lambda n, x: (er if n is er else jax).checkpoint(lambda y: n.tanh(y * x) + n.sin(x))(x * x),
+    "look": lambda n, x: looked_at(x) * 2,
 }
+
+
+def loops(n: Any) -> Any:
+    """The module that has loops, for a module of functions."""
+    return er if n is er else jax.lax
+
+
+def looked_at(x: Any) -> Any:
+    """The array, whose elements the user has seen, if there are any."""
+    if isinstance(x, er.Array) and not x._node.is_traced:
+        assert np.asarray(x).shape == x.shape
+    return x
+
+
 # From such a function to another one; `t` has the transformations: our package, or JAX.
 TRANSFORMATIONS: dict[str, Callable[[Any, Any, Function], Function]] = {
     "jit": lambda t, n, f: t.jit(f),

@@ -181,8 +181,12 @@ def test_training_in_a_loop() -> None:
 
 
 def test_errors_of_a_step_are_those_of_numpy() -> None:
-    with pytest.raises(IndexError, match="in a dimension of extent 3"):
-        er.fori_loop(0, 5, lambda i, x: x + er.take(A[0], i), 0.0)
+    said = r"in a dimension of extent 3.*; in a loop in .*test_loops.py, line [0-9]+$"
+    for run in (lambda f: f, er.jit, er.grad):
+        with pytest.raises(IndexError, match=said):
+            run(lambda start: er.fori_loop(0, 5, lambda i, x: x + er.take(A[0], i), start))(0.0)
+    with pytest.raises(er.RunError, match=r"computing an array of a step needs .*; in a loop in .*test_loops.py"):
+        er.fori_loop(0, 2, lambda i, x: (er.zeros((10**6, 10**6)) + x) @ x, er.ones(10**6))
 
 
 MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
