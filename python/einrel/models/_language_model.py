@@ -52,14 +52,13 @@ class LanguageModel:
         """Text to tokens and back; needs the package tokenizers."""
         return self._make_tokenizer()
 
-    def text(self, *, batch: int, tokens: int, capacity: int, is_sampled: bool = False) -> str:
-        """The program in the language, for `batch` texts of up to `capacity` tokens, `tokens` of them in a step."""
-        dtypes = {name: weight.dtype for name, weight in self._weights.items()}
-        return program_text(self.config, dtypes, Form(batch, tokens, capacity, is_sampled))
-
     def program(self, *, batch: int, tokens: int, capacity: int, is_sampled: bool = False) -> Program:
-        """The same, checked: to explain, to plan, to run with `inputs` and Tokens[b,s], Count[b]."""
-        text = self.text(batch=batch, tokens=tokens, capacity=capacity, is_sampled=is_sampled)
+        """The program for `batch` texts of up to `capacity` tokens, of which a step computes `tokens`.
+
+        It takes `inputs` and, beside them, Tokens[b,s] and Count[b].
+        """
+        dtypes = {name: weight.dtype for name, weight in self._weights.items()}
+        text = program_text(self.config, dtypes, Form(batch, tokens, capacity, is_sampled))
         return Program(text, None, "<language model>")
 
     def inputs(self, *, keep: bool = False) -> dict[str, Array]:
