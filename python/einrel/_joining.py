@@ -16,6 +16,7 @@ from ._elementwise import cast_definition
 from ._formula import Definition, Formula, apply, call, cast, element, kept, label, made_at_once, where
 from ._native import Node, Type
 from ._numbers import whole
+from ._parts import is_within_transformation
 from ._reductions import axes_of, refuse_out
 from ._shapes import Shape, atleast_1d, atleast_2d, atleast_3d, broadcast_to, moveaxis, reshape, shape_of
 
@@ -83,8 +84,13 @@ def _at_once(parts: Sequence[Any], dtype: DType, whole: Array, join: Callable[[l
     elements = _elements_at_hand(parts)
     if elements is None:
         return whole
-    leaf = node_of(join([np.asarray(one, dtype=dtype) for one in elements]))
-    return Array(made_at_once(leaf, identity(leaf.type), [whole._node], "put together"))
+    return _copied(join([np.asarray(one, dtype=dtype) for one in elements]), whole, "put together")
+
+
+def _copied(elements: NDArray, whole: Array, how: str) -> Array:
+    """The elements, which are those that the array will have: gradients go through it."""
+    leaf = node_of(elements)
+    return Array(made_at_once(leaf, identity(leaf.type), [whole._node], how))
 
 
 def _put_together(join: Callable[..., Definition], axis: int, dtype: DType, nodes: list[Node]) -> list[Node]:
@@ -221,10 +227,16 @@ def roll(x: Operand, /, shift: Shape, axis: Shape | None = None) -> Array:
         d = _axis_of(given, array.ndim)
         cut = -by % array.shape[d] if array.shape[d] else 0
         before = (slice(None),) * d
-        if array.shape[d] and not array._node.is_traced and changes(("roll", array._node.type, d), cut):
+        is_another = array.shape[d] > 0 and not array._node.is_traced and changes(("roll", array._node.type, d), cut)
+        # For gradients one index is one program for all numbers.
+        is_at_hand = is_another and not is_within_transformation() and array._node.is_in_memory
+        is_at_hand = is_at_hand and array.nbytes <= _MOST_AT_ONCE
+        if is_another and not is_at_hand:
             array = array[(*before, np.roll(np.arange(array.shape[d]), by))]
         elif cut:
-            array = concat([array[(*before, slice(cut, None))], array[(*before, slice(None, cut))]], axis=d)
+            parts = [array[(*before, slice(cut, None))], array[(*before, slice(None, cut))]]
+            joined = concat(parts, axis=d)
+            array = _copied(np.roll(array._elements(), by, axis=d), joined, "rolled") if is_at_hand else joined
     return array
 
 
