@@ -58,21 +58,37 @@ class Details {
         row("memory", bytesText(planned.memory), bytesText(memory)))));
   }
 
-  /** The second best way to compute it, and why it is not better. */
+  /** The best other ways to compute it, why the second is not better, and which labels cannot be cut. */
   runnerUp(vertex, planned, plan) {
-    const other = planned.runnerUp;
-    if (other === null) return null;
-    const sites = mapOf(other.sites);
-    const copies = other.copies ? `, each on ${other.copies} sites` : "";
-    const cut = [...sites].map(([label, count]) => `${label}=${count}`).join(" ") || "whole";
-    const scattered = other.scatter ? `, result along ${other.scatter}` : "";
-    const text = {seconds: secondsText, bytes: bytesText}[this.model.costKind] || ((floats) => `${countText(floats)} floats`);
-    const isSame = Math.abs(other.more) <= 1e-9 * this.model.plans[plan].cost[this.model.costKind];
-    let why = ", to compute and reduce it";
-    if (other.moving !== null) why = other.to === vertex.name ? `, to bring ${other.moving} here` : `, to bring it to ${other.to}`;
-    const more = isSame ? "costs the same" : other.more < 0 ? `costs ${text(-other.more)} less`
-      : `costs ${text(other.more)} more; ${text(other.more_there)} of it${why}`;
-    return element("section", {}, element("h3", {}, "Next best"), element("p", {}, element("span", {class: "mono"}, cut + scattered + copies), ` ${more}`));
+    const [other, kind] = [planned.runnerUp, this.model.costKind];
+    const text = {seconds: secondsText, bytes: bytesText}[kind] || ((floats) => `${countText(floats)} floats`);
+    const isSame = ({more}) => Math.abs(more) <= 1e-9 * this.model.plans[plan].cost[kind];
+    const moreText = (cut) => isSame(cut) ? "the same" : `${text(Math.abs(cut.more))} ${cut.more < 0 ? "less" : "more"}`;
+    const parts = [];
+    if (other !== null) {
+      let why = ", to compute and reduce it";
+      if (other.moving !== null) why = other.to === vertex.name ? `, to bring ${other.moving} here` : `, to bring it to ${other.to}`;
+      const more = isSame(other) || other.more < 0 ? "" : `; ${text(other.more_there)} of it${why}`;
+      parts.push(element("p", {}, element("span", {class: "mono"}, this.otherText(other)), ` costs ${moreText(other)}${more}`));
+    }
+    const others = planned.otherCuts || [];
+    if (others.length > 1) {
+      const rows = others.map((cut) => element("tr", {}, element("td", {class: "mono"}, this.otherText(cut)),
+        element("td", {class: "number"}, moreText(cut))));
+      parts.push(element("table", {title: "what the whole plan would cost, exactly, with that one change"}, element("tbody", {},
+        element("tr", {}, element("td", {class: "mono"}, cutText(vertex, planned)), element("td", {class: "number quiet"}, "this plan")), ...rows)));
+    }
+    if (planned.notCut.size > 0) {
+      parts.push(element("ul", {class: "reasons quiet"}, ...[...planned.notCut].map(([label, reason]) => element("li", {},
+        element("span", {class: "mono"}, label), ` is not cut: ${reason}`))));
+    }
+    return parts.length === 0 ? null : element("section", {}, element("h3", {}, other === null ? "No other cut" : "Next best"), ...parts);
+  }
+
+  /** "i=2 k=2, each on 4 sites". */
+  otherText({sites, copies, scatter, all_reduced: allReduced}) {
+    const cut = [...mapOf(sites)].map(([label, count]) => `${label}=${count}`).join(" ") || "whole";
+    return cut + (allReduced ? ", result on each" : scatter ? `, result along ${scatter}` : "") + (copies ? `, each on ${copies} sites` : "");
   }
 
   /** The vertices of equal layers that are as this one. */
@@ -121,7 +137,7 @@ class Details {
     const rows = vertex.inputs.map((input, operand) => row(
       this.link(input), this.reason(vertex, operand, planned, plan), planned.operandBytes[operand]));
     const over = spreadReductions(vertex, planned).map(([label]) => label);
-    const shared = planned.scatter === null ? "" : `, shared out along ${planned.scatter}`;
+    const shared = planned.allReduced ? ", to each of them" : planned.scatter === null ? "" : `, shared out along ${planned.scatter}`;
     if (over.length > 0) rows.push(row("partial results", `reduced over ${over.join(", ")}${shared}`, planned.reducedBytes));
     return element("section", {}, element("h3", {}, `What moves: ${planned.bytes > 0 ? bytesText(planned.bytes) : "nothing"}`),
       rows.length > 0 ? element("table", {}, element("tbody", {}, ...rows)) : null);

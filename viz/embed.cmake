@@ -1,4 +1,4 @@
-# cmake -DPARTS=plan.html;...;x.css;a.js;b.js -DOUTPUT=plan_page.cpp -P embed.cmake: writes the page as C++. Style and
+# cmake -DNAME=plan -DPARTS=plan.html;...;x.css;a.js;b.js -DOUTPUT=plan_page.cpp -P embed.cmake: writes the page as C++. Style and
 # scripts replace {{style}} and {{script}} of the page; what stands before and after its {{data}} are two lists of strings.
 set(style "")
 set(script "")
@@ -41,7 +41,7 @@ function(write_list name text)
   file(APPEND "${OUTPUT}" "\nconst std::vector<std::string_view>& ${name}() {\n"
        "  static const std::vector<std::string_view> text{\n${lines}  };\n  return text;\n}\n")
 endfunction()
-file(WRITE "${OUTPUT}" "#include \"viz/plan_page.h\"\n\nnamespace einrel {\n")
-write_list(plan_page_before_data "${before}")
-write_list(plan_page_after_data "${after}")
+file(WRITE "${OUTPUT}" "#include \"viz/pages.h\"\n\nnamespace einrel {\n")
+write_list(${NAME}_page_before_data "${before}")
+write_list(${NAME}_page_after_data "${after}")
 file(APPEND "${OUTPUT}" "\n}  // namespace einrel\n")

@@ -34,11 +34,16 @@ function readModel(data) {
     ...plan,
     vertices: plan.vertices.map((planned) => ({
       parts: mapOf(planned.parts), sites: mapOf(planned.sites), strides: mapOf(planned.strides), bytes: planned.bytes,
-      scatter: planned.scatter || null, copies: planned.copies || [], operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes,
+      scatter: planned.scatter || null, allReduced: planned.all_reduced === true, copies: planned.copies || [], operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes,
       seconds: planned.seconds, memory: planned.peak_memory ? planned.peak_memory.predicted : 0, runnerUp: planned.runner_up || null,
+      notCut: mapOf(planned.not_cut),
       links: new Map((planned.links || []).map(({link, groups}) => [link, mapOf(groups)])),
     })),
   }));
+  plans.forEach((plan, at) => {
+    for (const {vertices: names, cuts} of data.plans[at].other_cuts)
+      for (const id of idsOf(names)) plan.vertices[id].otherCuts = cuts;
+  });
   const alike = new Map(data.alike.map(({vertices: names, plans: together, measured}) =>
     [idOf.get(names[0]), {members: idsOf(names), plans: together, measured}]));
   const measured = data.measured || null;
@@ -133,7 +138,7 @@ function ownersAlong(vertex, planned, label) {
   return spreadReductions(vertex, planned).reduce((product, [, each]) => product * each, sites);
 }
 
-/** Of the result: where the coordinates of all reduced labels are 0, or along `scatter` as they count on. */
+/** Of the result: where the coordinates of all reduced labels are 0, or along `scatter` as they count on; on all of them where all have the sum. */
 function resultLayout(vertex, planned) {
   const axes = axesOf(vertex, planned, vertex.resultLabels, vertex.shape);
   for (const axis of axes) {
@@ -141,7 +146,9 @@ function resultLayout(vertex, planned) {
     axis.grid = ownersAlong(vertex, planned, axis.key);
     axis.stride = Math.min(...spreadReductions(vertex, planned).map(([label]) => planned.strides.get(label)));
   }
-  return {axes, copies: planned.copies};
+  const sums = planned.allReduced ? spreadReductions(vertex, planned).map(([label, count]) =>
+    ({count, stride: planned.strides.get(label) || 0})) : [];
+  return {axes, copies: [...planned.copies, ...sums]};
 }
 
 /** What a vertex needs of an operand: every label that the operand lacks is a direction of copies, beside those of all that computes alike. */
@@ -217,5 +224,5 @@ function cutText(vertex, planned) {
   }
   if (texts.length === 0) return `whole${copied}`;
   const {scatter} = planned;
-  return texts.join(" ") + copied + (scatter === null ? "" : `, result ${scatter}=${ownersAlong(vertex, planned, scatter)}`);
+  return texts.join(" ") + copied + (planned.allReduced ? ", result on each" : scatter === null ? "" : `, result ${scatter}=${ownersAlong(vertex, planned, scatter)}`);
 }

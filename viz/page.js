@@ -1,7 +1,7 @@
 // Brings the parts together: one state, and every change of it shown everywhere.
 
 const model = readModel(JSON.parse(byId("data").textContent));
-const state = {plan: 0, kind: "seconds", selected: -1, isFolded: model.alike.size > 0};
+const state = {plan: 0, kind: "seconds", selected: -1, isFolded: model.alike.size > 0, pane: "costs"};
 
 const callbacks = {
   select(id, isFar = false) {
@@ -28,6 +28,10 @@ const callbacks = {
 const graph = new GraphView(byId("graph"), model, callbacks);
 const details = new Details(byId("details"), model, callbacks);
 const costs = new Costs(model, callbacks);
+const panes = new Map([["costs", costs], ["memory", new MemoryPane(byId("memory"), model, callbacks)],
+  ["messages", new MessagesPane(byId("messages"), model)],
+  ...(model.plans.length > 1 ? [["compared", new ComparedPane(byId("compared"), model, callbacks)]] : [])]);
+const paneNames = {costs: "costs", memory: "memory, vertex by vertex", messages: "who sends to whom", compared: "planners compared"};
 
 function show() {
   fillSwitch(byId("colouring"), kindsOf(model), state.kind, (kind) => {
@@ -43,9 +47,19 @@ function show() {
   byId("planners").hidden = model.plans.length === 1;
   graph.show({...state});
   details.show(state);
-  costs.show({...state});
+  showPane();
   showLegend();
   keepInAddress();
+}
+
+/** What is chosen of all that stands below the graph. */
+function showPane() {
+  fillSwitch(byId("panes"), [...panes.keys()].map((pane) => [pane, paneNames[pane]]), state.pane, (pane) => {
+    state.pane = pane;
+    show();
+  });
+  for (const pane of Object.keys(paneNames)) byId(pane).hidden = pane !== state.pane;
+  panes.get(state.pane).show({...state});
 }
 
 function showLegend() {
@@ -59,7 +73,7 @@ function showLegend() {
     element("span", {}, element("i", {style: "width:18px;height:10px;border-radius:3px;border:2px solid var(--text)"}), "output"));
 }
 
-// --- the address: #vertex=C&planner=sqrt&colour=bytes&layers=all
+// --- the address: #vertex=C&planner=sqrt&colour=bytes&layers=all&show=memory
 
 function readAddress() {
   const given = new URLSearchParams(location.hash.slice(1));
@@ -67,6 +81,7 @@ function readAddress() {
   if (plan >= 0) state.plan = plan;
   if (kindsOf(model).some(([kind]) => kind === given.get("colour"))) state.kind = given.get("colour");
   if (given.get("layers") === "all") state.isFolded = false;
+  if (panes.has(given.get("show"))) state.pane = given.get("show");
   const chosen = model.vertices.findIndex(({name}) => name === given.get("vertex"));
   if (chosen >= 0) state.selected = chosen;
   return chosen >= 0;
@@ -76,6 +91,7 @@ function keepInAddress() {
   const kept = new URLSearchParams({vertex: model.vertices[state.selected].name, planner: model.plans[state.plan].planner});
   if (state.kind !== "seconds") kept.set("colour", state.kind);
   if (model.alike.size > 0 && !state.isFolded) kept.set("layers", "all");
+  if (state.pane !== "costs") kept.set("show", state.pane);
   try {
     history.replaceState(null, "", `#${kept}`);
   } catch (refused) {

@@ -2,8 +2,9 @@
 
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <vector>
 
-#include "viz/plan_page.h"
+#include "viz/pages.h"
 
 namespace einrel {
 namespace {
@@ -23,6 +24,15 @@ std::string escaped(const std::string& json) {
   return text;
 }
 
+std::string page_of(const std::vector<std::string_view>& before, const std::string& json,
+                    const std::vector<std::string_view>& after) {
+  std::string page;
+  for (const std::string_view piece : before) page += piece;
+  page += escaped(json);
+  for (const std::string_view piece : after) page += piece;
+  return page;
+}
+
 }  // namespace
 
 std::string plans_html(const std::string& json) {
@@ -31,11 +41,11 @@ std::string plans_html(const std::string& json) {
     if (vertex["kernel"].is_object()) vertex["kernel"].erase("considered");  // most of the text, and not shown
     for (auto& other : vertex["other_kernels"]) other.erase("considered");
   }
-  std::string page;
-  for (const std::string_view piece : plan_page_before_data()) page += piece;
-  page += escaped(data.dump());
-  for (const std::string_view piece : plan_page_after_data()) page += piece;
-  return page;
+  return page_of(plan_page_before_data(), data.dump(), plan_page_after_data());
+}
+
+std::string sweep_html(const std::string& json) {
+  return page_of(sweep_page_before_data(), json, sweep_page_after_data());
 }
 
 }  // namespace einrel

@@ -68,6 +68,21 @@ void check_options(const ProgramArguments& arguments) {
   parse_dims(arguments.dims);
 }
 
+/// Whether files can be written, and are none that is read.
+void check_written(const ExplainArguments& arguments) {
+  std::vector<std::string> written;
+  for (const std::optional<std::string>& file : {arguments.html, arguments.jax}) {
+    if (file) written.push_back(*file);
+  }
+  if (written.empty()) return;
+  for (const std::string& file : written) check_replaceable(file);
+  std::vector<std::string> read = paths_of(arguments.inputs);
+  read.push_back(arguments.plan.plan_file.value_or(""));
+  read.insert(read.end(), arguments.machines.begin(), arguments.machines.end());
+  read.push_back(arguments.program);
+  refuse_same_file(written, read, "name another file");
+}
+
 void check_options(const ExplainArguments& arguments) {
   check_options(static_cast<const ProgramArguments&>(arguments));
   check_pass_options(arguments.plan, is_tra(arguments.program), arguments.json);
@@ -79,16 +94,7 @@ void check_options(const ExplainArguments& arguments) {
     throw UserError("--verify compares the cuts of planner kcut with the best of all; add --planner kcut");
   if (arguments.jax && !arguments.plan.spmd)
     throw UserError("--jax writes the program that all devices run: add --spmd, for plans that one program says");
-  std::vector<std::string> written;
-  for (const std::optional<std::string>& file : {arguments.html, arguments.jax}) {
-    if (file) written.push_back(*file);
-  }
-  if (written.empty()) return;
-  for (const std::string& file : written) check_replaceable(file);
-  std::vector<std::string> read = paths_of(arguments.inputs);
-  for (const auto& file : {arguments.plan.plan_file, arguments.plan.machine}) read.push_back(file.value_or(""));
-  read.push_back(arguments.program);
-  refuse_same_file(written, read, "name another file");
+  check_written(arguments);
 }
 
 /// What is said of plans of vertices; relations have none.
@@ -164,8 +170,7 @@ bool is_sweep(const ExplainArguments& arguments) { return arguments.machines.siz
 
 /// What is shown of one plan, or of plans for one number of sites.
 void check_sweep_options(const ExplainArguments& arguments) {
-  const std::array<std::pair<const char*, bool>, 8> given{{{"--plan", arguments.plan.plan_file.has_value()},
-                                                           {"--html", arguments.html.has_value()},
+  const std::array<std::pair<const char*, bool>, 7> given{{{"--plan", arguments.plan.plan_file.has_value()},
                                                            {"--jax", arguments.jax.has_value()},
                                                            {"--diff", !arguments.difference.empty()},
                                                            {"--verify", arguments.verify},
@@ -187,6 +192,7 @@ void check_sweep_options(const ExplainArguments& arguments) {
   if (is_tra(arguments.program))
     throw UserError("several numbers of sites or machines are for .ein programs: plans of relations are for one");
   check_options(static_cast<const ProgramArguments&>(arguments));
+  check_written(arguments);
 }
 
 SweepRequest sweep_request(const ExplainArguments& arguments) {
@@ -208,7 +214,10 @@ void explain_sweep(const ExplainArguments& arguments) {
   const AnyProgram program = explained_program(arguments, source);
   const auto& compiled = std::get<Compiled>(program);
   const std::vector<SweptPlan> plans = sweep(compiled, wanted);
+  if (arguments.html) write_text(*arguments.html, sweep_html(sweep_json(compiled, plans)));
   if (arguments.json) return print(sweep_json(compiled, plans) + "\n");
+  if (arguments.html && !arguments.csv)
+    return print(fmt::format("{}: plans by number of sites, for a browser\n", printable(*arguments.html)));
   print(arguments.csv ? sweep_csv(compiled, plans) : sweep_text(compiled, plans));
 }
 

@@ -1,6 +1,7 @@
 #include "ia/traffic.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <numeric>
 
@@ -11,15 +12,19 @@
 namespace einrel {
 namespace {
 
-/// Adds what one operation moves.
-class Counter {
+/// Is told of every tuple, or piece of one, that goes from a site to another, and of its bytes.
+using DeliveryListener = std::function<void(const Delivery& delivery, std::int64_t bytes)>;
+
+/// Tells of what one operation moves.
+class Mover {
  public:
-  Counter(const IaStore& store, const IaNode& node, Traffic& traffic) : store_(store), node_(node), traffic_(traffic) {}
+  Mover(const IaStore& store, const IaNode& node, const DeliveryListener& tell)
+      : store_(store), node_(node), tell_(tell) {}
 
   void operator()(const Bcast&) {
     if (is_everywhere(in())) return;
     const SiteLists holders = sites_of_chunks(in());
-    std::vector<Site> all(traffic_.received.size());
+    std::vector<Site> all(static_cast<std::size_t>(store_.sites()));
     std::iota(all.begin(), all.end(), Site{0});
     for (std::size_t c = 0; c < holders.size(); ++c)
       deliver(holders[c], all, bytes_of_array(in().relation.chunks[c].bound));
@@ -64,13 +69,7 @@ class Counter {
   }
 
   void deliver(const std::vector<Site>& holders, const std::vector<Site>& targets, std::int64_t bytes) {
-    for (const auto& [from, to] : deliveries(holders, targets)) {
-      std::int64_t& received = traffic_.received[static_cast<std::size_t>(to)];
-      std::int64_t& sent = traffic_.sent[static_cast<std::size_t>(from)];
-      received = checked_add(received, bytes);
-      sent = checked_add(sent, bytes);
-      traffic_.total = checked_add(traffic_.total, bytes);
-    }
+    for (const Delivery& delivery : deliveries(holders, targets)) tell_(delivery, bytes);
   }
 
   /// Delivers every piece of one new chunk: `pieces` holds those of its part of each dimension.
@@ -94,8 +93,13 @@ class Counter {
 
   const IaStore& store_;
   const IaNode& node_;
-  Traffic& traffic_;
+  const DeliveryListener& tell_;
 };
+
+void move_all(const IaStore& store, const IaPlan& plan, const DeliveryListener& tell) {
+  if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
+  for (const IaId id : nodes_of(store, plan)) std::visit(Mover(store, store[id], tell), store[id].op);
+}
 
 }  // namespace
 
@@ -107,26 +111,35 @@ std::vector<Delivery> deliveries(const std::vector<Site>& holders, const std::ve
   return found;
 }
 
-namespace {
-
-Traffic no_traffic(const IaStore& store) {
-  const std::vector<std::int64_t> none(static_cast<std::size_t>(store.sites()), 0);
-  return {none, none, 0};
-}
-
-}  // namespace
-
 std::int64_t bytes_of(const IaStore& store, IaId id) {
-  Traffic traffic = no_traffic(store);
-  std::visit(Counter(store, store[id], traffic), store[id].op);
-  return traffic.total;
+  std::int64_t total = 0;
+  const DeliveryListener add = [&](const Delivery&, std::int64_t bytes) { total = checked_add(total, bytes); };
+  std::visit(Mover(store, store[id], add), store[id].op);
+  return total;
 }
 
 Traffic bytes_of(const IaStore& store, const IaPlan& plan) {
-  if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
-  Traffic traffic = no_traffic(store);
-  for (const IaId id : nodes_of(store, plan)) std::visit(Counter(store, store[id], traffic), store[id].op);
+  const std::vector<std::int64_t> none(static_cast<std::size_t>(store.sites()), 0);
+  Traffic traffic{none, none, 0};
+  move_all(store, plan, [&](const Delivery& delivery, std::int64_t bytes) {
+    std::int64_t& received = traffic.received[static_cast<std::size_t>(delivery.to)];
+    std::int64_t& sent = traffic.sent[static_cast<std::size_t>(delivery.from)];
+    received = checked_add(received, bytes);
+    sent = checked_add(sent, bytes);
+    traffic.total = checked_add(traffic.total, bytes);
+  });
   return traffic;
+}
+
+std::vector<std::vector<std::int64_t>> bytes_between(const IaStore& store, const IaPlan& plan, std::int64_t group) {
+  const auto groups = static_cast<std::size_t>((store.sites() + group - 1) / group);
+  std::vector<std::vector<std::int64_t>> sent(groups, std::vector<std::int64_t>(groups, 0));
+  move_all(store, plan, [&](const Delivery& delivery, std::int64_t bytes) {
+    std::int64_t& known =
+        sent[static_cast<std::size_t>(delivery.from / group)][static_cast<std::size_t>(delivery.to / group)];
+    known = checked_add(known, bytes);
+  });
+  return sent;
 }
 
 }  // namespace einrel

@@ -29,6 +29,10 @@ std::vector<Delivery> deliveries(const std::vector<Site>& holders, const std::ve
 /// its own. Throws UserError when a sum needs more than 63 bits, Bug when the plan is faulty.
 /// O(tuples and pieces delivered).
 Traffic bytes_of(const IaStore& store, const IaPlan& plan);
+/// What neighbouring sites, in groups of so many, send to each other: bytes[from][to], exactly, as bytes_of counts
+/// them; from a group to itself what its sites send to each other. Throws as bytes_of does. O(tuples and pieces
+/// delivered).
+std::vector<std::vector<std::int64_t>> bytes_between(const IaStore& store, const IaPlan& plan, std::int64_t group);
 /// What all sites together receive by one operation, which can run.
 std::int64_t bytes_of(const IaStore& store, IaId id);
 

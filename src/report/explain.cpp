@@ -117,7 +117,7 @@ class VertexLines {
     for (const VertexTotals& each : totals_) all_flops_ += each.flops;
     if (explained.has_plan()) costs_ = costs_together(explained.plan(), folding_);
     if (explained.has_plan() && is_full())
-      others_ = runner_up_facts(explained.graph(), explained.plan(), explained.request);
+      others_ = other_plans(explained.graph(), explained.plan(), explained.request, 1).runners_up;
   }
 
   std::string text() const {
@@ -182,7 +182,10 @@ class VertexLines {
       text += fmt::format("{}      {}\n", indent, short_text(v));
     }
     if (!is_full()) return text;
-    if (explained_.has_plan() && others_[v]) text += runner_up_text(vertex.name, *others_[v], explained_.request.cost);
+    if (explained_.has_plan()) {
+      if (others_[v]) text += runner_up_text(vertex.name, *others_[v], explained_.request.cost);
+      if (!explained_.is_on_one_site()) text += whole_labels_text(whole_labels(graph, v));
+    }
     if (explained_.has_plan()) text += least_text(costs_[v], explained_.plan().least[v]);
     return explained_.has_plan() && explained_.tasks ? text + kernels_text(explained_.calls[v], vertex) : text;
   }

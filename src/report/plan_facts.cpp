@@ -6,6 +6,9 @@
 #include <cmath>
 
 #include "einsum/graph/vertex_facts.h"
+#include "ia/traffic.h"
+#include "plan/lower.h"
+#include "run/choose_plan.h"
 
 namespace einrel {
 CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan) {
@@ -65,26 +68,69 @@ MoveFacts moves_of(const EinGraph& graph, std::size_t v, const VertexPlan& plan,
   return moves;
 }
 
-std::vector<std::optional<RunnerUpFacts>> runner_up_facts(const EinGraph& graph, const PlanReport& report,
-                                                          const PlanRequest& request) {
+OtherPlans other_plans(const EinGraph& graph, const PlanReport& report, const PlanRequest& request, std::size_t most) {
   constexpr double rounding = 1e-9;
   const double all = report.costs.of(request.cost);
-  std::vector<std::optional<RunnerUpFacts>> facts(graph.vertices.size());
-  const std::vector<std::optional<RunnerUp>> others = runners_up(graph, report.plan, request.machine, request.cost);
-  for (std::size_t v = 0; v < facts.size(); ++v) {
-    if (!others[v]) continue;
-    const RunnerUp& other = *others[v];
-    facts[v] = RunnerUpFacts{.cut = cut_of(graph.vertices[v], other.plan),
-                             .more = other.more,
-                             .more_there = other.more_there,
-                             .costs_the_same = std::abs(other.more) <= rounding * all,
-                             .moving = std::nullopt,
-                             .to = std::nullopt};
-    if (other.producer == other.consumer) continue;
-    facts[v]->moving = graph.vertices[other.producer].name;
-    facts[v]->to = graph.vertices[other.consumer].name;
+  const auto facts_of = [&](std::size_t v, const RunnerUp& other) {
+    RunnerUpFacts facts{.cut = cut_of(graph.vertices[v], other.plan),
+                        .more = other.more,
+                        .more_there = other.more_there,
+                        .costs_the_same = std::abs(other.more) <= rounding * all,
+                        .moving = std::nullopt,
+                        .to = std::nullopt};
+    if (other.producer == other.consumer) return facts;
+    facts.moving = graph.vertices[other.producer].name;
+    facts.to = graph.vertices[other.consumer].name;
+    return facts;
+  };
+  const std::vector<OtherCuts> others = other_cuts(graph, report.plan, request.machine, request.cost, most);
+  OtherPlans plans;
+  for (const OtherCuts& of : others) {
+    OtherCutFacts& facts = plans.cuts.emplace_back(OtherCutFacts{of.vertices, {}});
+    for (const RunnerUp& other : of.best) facts.best.push_back(facts_of(of.vertices.front(), other));
   }
-  return facts;
+  const std::vector<std::optional<RunnerUp>> best = runners_up(graph, report.plan, others);
+  for (std::size_t v = 0; v < best.size(); ++v)
+    plans.runners_up.push_back(best[v] ? std::optional(facts_of(v, *best[v])) : std::nullopt);
+  return plans;
+}
+
+std::vector<WholeLabel> whole_labels(const EinGraph& graph, std::size_t v) {
+  const Vertex& vertex = graph.vertices[v];
+  const Shape extents = label_extents(vertex);
+  const std::vector<std::string> names = label_names(vertex);
+  const std::vector<std::string> reasons = stays_whole(vertex, graph);
+  std::vector<WholeLabel> whole;
+  for (std::size_t l = 0; l < reasons.size(); ++l) {
+    if (extents[l].value() < 2) {
+      whole.push_back({names[l], fmt::format("its extent is {}", extents[l].value())});
+    } else if (!reasons[l].empty()) {
+      whole.push_back({names[l], reasons[l]});
+    }
+  }
+  return whole;
+}
+
+namespace {
+
+/// How many sites are told of together, so that there are at most so many groups.
+std::int64_t sites_told_together(const Machine& machine, std::int64_t sites) {
+  constexpr std::int64_t most_groups = 64;
+  const std::int64_t least = (sites + most_groups - 1) / most_groups;
+  std::int64_t group = least;
+  for (const Link& link : machine.links) {  // the outermost first
+    if (least > 1 && link.sites >= least && link.sites < sites) group = link.sites;
+  }
+  return group;
+}
+
+}  // namespace
+
+std::optional<SentFacts> sent_facts(const EinGraph& graph, const Plan& plan, const Machine& machine) {
+  if (plan.sites == 1 || !has_few_chunks(plan)) return std::nullopt;
+  const LoweredPlan lowered = lower(graph, plan);
+  const std::int64_t group = sites_told_together(machine, plan.sites);
+  return SentFacts{group, bytes_between(lowered.ia.store, lowered.ia.plan, group)};
 }
 
 std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& folding) {

@@ -65,9 +65,34 @@ struct RunnerUpFacts {
   std::optional<std::string> moving;  ///< the tensor that would cost more to bring to the vertex `to`; else computing
   std::optional<std::string> to;
 };
-/// Per vertex, see runner_up.h.
-std::vector<std::optional<RunnerUpFacts>> runner_up_facts(const EinGraph& graph, const PlanReport& report,
-                                                          const PlanRequest& request);
+/// The best other ways to plan one of several vertices that are alike.
+struct OtherCutFacts {
+  std::vector<std::size_t> vertices;
+  std::vector<RunnerUpFacts> best;  ///< of the first of them, the cheapest first
+};
+/// How each vertex could be planned otherwise, see runner_up.h.
+struct OtherPlans {
+  std::vector<OtherCutFacts> cuts;
+  std::vector<std::optional<RunnerUpFacts>> runners_up;  ///< per vertex
+};
+/// At most so many ways for each vertex.
+OtherPlans other_plans(const EinGraph& graph, const PlanReport& report, const PlanRequest& request, std::size_t most);
+
+/// A label that no plan cuts, or dimension of an input, and why.
+struct WholeLabel {
+  std::string label;
+  std::string reason;
+};
+std::vector<WholeLabel> whole_labels(const EinGraph& graph, std::size_t vertex);
+
+/// Who sends how many bytes to whom.
+struct SentFacts {
+  std::int64_t group = 1;                        ///< so many neighbouring sites are told of together
+  std::vector<std::vector<std::int64_t>> bytes;  ///< [from][to], by group
+};
+/// Nothing of a plan for one site, or of more chunks than EXPLAIN makes tasks of. Of many sites, those behind a link of
+/// the machine are told of together.
+std::optional<SentFacts> sent_facts(const EinGraph& graph, const Plan& plan, const Machine& machine);
 
 /// Per vertex that is shown, what it costs with all that it stands for: as it does alone, but for bytes and seconds.
 std::vector<VertexCost> costs_together(const PlanReport& report, const Folding& folding);

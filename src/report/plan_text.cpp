@@ -215,6 +215,20 @@ std::string runner_up_text(const std::string& vertex, const RunnerUpFacts& other
                      cost_text(kind, other.more_there), why);
 }
 
+std::string whole_labels_text(const std::vector<WholeLabel>& whole) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
+  for (const auto& [label, reason] : whole) {
+    auto known =
+        std::find_if(by_reason.begin(), by_reason.end(), [&](const auto& each) { return each.first == reason; });
+    if (known == by_reason.end()) known = by_reason.insert(known, {reason, {}});
+    known->second.push_back(label);
+  }
+  std::string text;
+  for (const auto& [reason, labels] : by_reason)
+    text += fmt::format("      not cut: {}, as {}\n", fmt::join(labels, " "), reason);
+  return text;
+}
+
 std::string least_text(const VertexCost& cost, const std::optional<double>& least) {
   if (!least || *least == 0 || cost.has_received_before) return "";
   return fmt::format("      {:.2f} times the least that any plan moves\n", static_cast<double>(cost.bytes()) / *least);

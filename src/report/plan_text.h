@@ -21,6 +21,8 @@ std::string planned_text(const Explanation& explained, std::size_t vertex, const
 
 /// The second best way to cut a vertex, and why it lost, on a line of its own.
 std::string runner_up_text(const std::string& vertex, const RunnerUpFacts& other, CostKind kind);
+/// Why labels of a vertex are not cut in any plan; "" where all can be.
+std::string whole_labels_text(const std::vector<WholeLabel>& whole);
 
 /// "1.13 times the least that any plan moves", on a line of its own; nothing where that is nothing, and where an
 /// earlier vertex has received what this one needs.

@@ -4,6 +4,7 @@
 
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
+#include "report/cuts_json.h"
 #include "report/plan_facts.h"
 #include "run/plan_file.h"
 #include "tra/from_einsum.h"
@@ -168,25 +169,6 @@ ordered_json peak_json(const EinGraph& graph, const SitePeak& peak) {
           {"by_site", peak.by_site}, {"tensors", std::move(tensors)}};
 }
 
-/// The second best way to compute a vertex, and where it loses.
-ordered_json runner_up_json(const RunnerUpFacts& other) {
-  const auto name_or_null = [](const std::optional<std::string>& name) {
-    return name ? ordered_json(*name) : ordered_json();
-  };
-  ordered_json sites = ordered_json::object();
-  for (const LabelSites& cut : other.cut.labels) {
-    if (cut.sites > 1) sites[cut.label] = cut.sites;
-  }
-  ordered_json json{{"sites", std::move(sites)},
-                    {"more", other.more},
-                    {"more_there", other.more_there},
-                    {"moving", name_or_null(other.moving)},
-                    {"to", name_or_null(other.to)}};
-  if (other.cut.scatter) json["scatter"] = other.cut.scatter->label;
-  if (other.cut.copies > 1) json["copies"] = other.cut.copies;
-  return json;
-}
-
 /// What of a vertex is cut across each link: which label, among how many groups.
 ordered_json link_cuts_json(const std::vector<LinkCut>& cuts) {
   ordered_json list = ordered_json::array();
@@ -240,6 +222,7 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
   if (is_input(vertex)) return json;
   json["peak_memory"] = {{"predicted", report.peak.by_vertex[v]}, {"measured", nullptr}};
   json["runner_up"] = other ? runner_up_json(*other) : ordered_json();
+  json["not_cut"] = whole_labels_json(whole_labels(graph, v));
   return json;
 }
 
@@ -327,14 +310,19 @@ ordered_json tilings_json(const EinGraph& graph, const TilingFacts& facts, const
 
 /// A plan: what it costs, what sites hold and receive, and how it computes each vertex.
 ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const PlanRequest& request) {
-  const std::vector<std::optional<RunnerUpFacts>> others = runner_up_facts(graph, report, request);
+  constexpr std::size_t most_other_cuts = 8;
+  const OtherPlans others = other_plans(graph, report, request, most_other_cuts);
   ordered_json vertices = ordered_json::array();
   for (std::size_t v = 0; v < graph.vertices.size(); ++v)
-    vertices.push_back(planned_json(graph, v, report, request, others[v]));
+    vertices.push_back(planned_json(graph, v, report, request, others.runners_up[v]));
   ordered_json json{{"planner", report.plan.planner},    {"sites", report.plan.sites},
                     {"cost", costs_json(report.costs)},  {"peak_memory", peak_json(graph, report.peak)},
                     {"received", report.costs.received}, {"most_received", report.costs.most_received()},
                     {"plan_seconds", report.seconds},    {"vertices", std::move(vertices)}};
+  json["moving_seconds"] = report.costs.moving_seconds();
+  json["held"] = held_json(graph, report.peak.held);
+  json["sent"] = sent_json(sent_facts(graph, report.plan, request.machine));
+  json["other_cuts"] = other_cuts_json(graph, others.cuts);
   if (report.plan.at_least) json["at_least_seconds"] = *report.plan.at_least;
   if (report.unrestricted) json["cost_without_spmd"] = costs_json(*report.unrestricted);
   if (!request.machine.links.empty()) json["links"] = links_json(request.machine, report.costs);

@@ -77,17 +77,8 @@ ByPlan chosen_by_name(const Compiled& compiled, Asked& asked, bool within_limit)
   return chosen;
 }
 
-/// Whether EXPLAIN shows what its tasks do: to make more would take long.
+/// To make tasks of more would take long.
 constexpr std::size_t most_chunks_explained = std::size_t{1} << 16U;
-bool has_few_chunks(const Plan& plan) {
-  double chunks = 0;
-  for (const VertexPlan& vertex : plan.vertices) {
-    auto of_vertex = static_cast<double>(copies_of(vertex));
-    for (const std::int64_t parts : vertex.parts) of_vertex *= static_cast<double>(parts);
-    chunks += of_vertex;
-  }
-  return chunks <= static_cast<double>(most_chunks_explained);
-}
 
 /// A plan of a program that has inputs by the names of the steps' states, where those lie.
 Plan plan_beside(const Compiled& program, const StepsChosen& steps, const PlanRequest& request) {
@@ -351,6 +342,16 @@ Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const Sou
 }
 
 }  // namespace
+
+bool has_few_chunks(const Plan& plan) {
+  double chunks = 0;
+  for (const VertexPlan& vertex : plan.vertices) {
+    auto of_vertex = static_cast<double>(copies_of(vertex));
+    for (const std::int64_t parts : vertex.parts) of_vertex *= static_cast<double>(parts);
+    chunks += of_vertex;
+  }
+  return chunks <= static_cast<double>(most_chunks_explained);
+}
 
 bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
   const std::int64_t left = left_for_arrays(limit, bookkeeping_in_order(tasks));

@@ -113,8 +113,18 @@ for (const [kind] of kindsOf(model)) {
         look();
         said.add(graph.tipOf(id));
         for (const grid of details.grids) said.add(grid.textAt(0, 0));
+        said.add(panes.get("memory").plan ? panes.get("memory").textAt(id) : "");
         ++pages;
       }
+      for (const pane of panes.keys()) {
+        state.pane = pane;
+        show();
+        look();
+        const {sums} = panes.get("messages");
+        if (pane === "messages" && sums) said.add(panes.get("messages").textAt(0, sums.length - 1));
+      }
+      state.pane = "costs";
+      show();
       costs.bars.getBoundingClientRect = () => ({left: 0, width: 100});
       costs.hoverSite({clientX: 50, clientY: 5});
       said.add(byId("tip").textContent);
@@ -132,10 +142,12 @@ dataset.words = JSON.stringify([...said]);
 """
 # The parts of the page whose content sticks out of them.
 PARTS_CUT_OFF = """
-for (const isMemory of [false, true]) {
-  costs.isMemory = isMemory;
-  costs.showSites();
+for (const pane of ["memory", "messages", ...(panes.has("compared") ? ["compared"] : []), "costs", "costs"]) {
+  state.pane = pane;
+  costs.isMemory = !costs.isMemory;
+  show();
   for (const part of document.querySelectorAll("header, main, .card, #details")) {
+    if (part.hidden) continue;
     const isCut = part.scrollWidth > part.clientWidth || (part.id === "sites" && part.scrollHeight > part.clientHeight);
     if (isCut) document.documentElement.dataset.cut = `${document.documentElement.dataset.cut || ""} ${part.id || part.tagName}`;
   }
@@ -245,6 +257,7 @@ class Pages(HtmlTest):
 
     def test_it_loads_nothing(self):
         _, page = self.page_of(self.text_file("p.ein", CHAIN), "--sites", "4")
+        page = page.replace("http://www.w3.org/2000/svg", "")  # what SVG's elements are called by, which is no address
         for pattern in (r"https?://", r"\bsrc\s*=", r"\bhref\s*=", r"url\(", r"@import", r"\bimport\s*\(", r"\bfetch\(",
                         r"\{\{\w+\}\}"):
             self.assertIsNone(re.search(pattern, page), pattern)
@@ -285,6 +298,55 @@ class Pages(HtmlTest):
         self.assertEqual(data["plans"][1]["peak_memory"]["by_site"][1:], [0] * 5)
         more = [vertex["runner_up"]["more"] for vertex in data["plans"][0]["vertices"] if vertex.get("runner_up")]
         self.assertTrue(more and min(more) >= 0, more)
+
+    def test_what_a_site_holds_and_who_sends_to_whom_add_up(self):
+        for arguments in ((self.text_file("p.ein", CHAIN), "--sites", "6"), (self.text_file("r.ein", recurrence_of(9)), "--sites", "4"),
+                          (os.path.join(EXAMPLES, "dense_layers.ein"), "--machine", "rack-of-racks")):
+            data = json.loads(self.succeed("explain", *arguments, "--planner", "eindecomp", "--planner", "sqrt", "--planner", "single", "--json").out)
+            inputs = set(data["inputs"])
+            for plan in data["plans"]:
+                with self.subTest(program=arguments[0], planner=plan["planner"]):
+                    peak = plan["peak_memory"]
+                    held = [sum(each["bytes"] for each in plan["held"] if each["from"] <= at <= each["to"]) for at in range(len(plan["vertices"]))]
+                    of = {vertex["name"]: bytes_ for vertex, bytes_ in zip(plan["vertices"], held, strict=True) if vertex["name"] not in inputs}
+                    self.assertEqual((of[peak["vertex"]], max(of.values())), (peak["predicted"], peak["by_site"][peak["site"]]))
+                    for vertex in plan["vertices"]:
+                        self.assertLessEqual(of.get(vertex["name"], 0), vertex.get("peak_memory", {"predicted": 0})["predicted"])
+                    sent, together = plan["sent"]["bytes"], plan["sent"]["sites_together"]
+                    received = np.add.reduceat(plan["received"], range(0, plan["sites"], together))
+                    self.assertEqual(np.sum(sent, axis=0).tolist(), received.tolist())
+                    self.assertEqual(np.sum(sent), plan["cost"]["bytes"])
+
+    def test_other_cuts_are_exact(self):
+        """The cheapest other cut of the only product, given as a plan, costs as much more as was said."""
+        program = self.text_file("m.ein", "dims i=600 j=500 k=400\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n")
+        asked = (program, "--sites", "4", "--cost", "bytes", "--json")
+        data = json.loads(self.succeed("explain", *asked).out)
+        (group,) = data["plans"][0]["other_cuts"]
+        more = [cut["more"] for cut in group["cuts"]]
+        self.assertEqual((group["vertices"], more), (["C"], sorted(more)))
+        self.assertEqual(more[0], data["vertices"][0]["runner_up"]["more"])
+        rows = [cut for cut in group["cuts"] if cut["sites"] == {"i": 4} and "scatter" not in cut]
+        # By rows, all four sites need all of B, of which each has a quarter.
+        self.assertEqual([data["cost"]["bytes"] + cut["more"] for cut in rows], [3 * 500 * 400 * 4])
+
+    def test_labels_that_no_plan_cuts_have_a_reason(self):
+        program = self.text_file("w.ein", "dims b=1 n=6 m=6\ninput A[b,n,m]\nC[b,n,m] = inverse[n,m](A[b,n,m])\noutput C\n")
+        (vertex,) = json.loads(self.succeed("explain", program, "--sites", "4", "--json").out)["vertices"]
+        self.assertEqual(set(vertex["not_cut"]), {"b", "n", "m"})
+        self.assertEqual(vertex["not_cut"]["b"], "its extent is 1")
+        self.assertIn("whole matrices", vertex["not_cut"]["n"])
+        self.assertIn("not cut: b, as its extent is 1", self.succeed("explain", program, "--sites", "4", "--verbose").out)
+
+    def test_several_numbers_of_sites_have_a_page_of_curves(self):
+        arguments = (self.text_file("p.ein", CHAIN), "--sites", "1,2,4", "--planner", "eindecomp", "--planner", "heads")
+        _, page = self.page_of(*arguments)
+        found, wanted = self.data_of(page), json.loads(self.succeed("explain", *arguments, "--json").out)
+        for row in (*found["sweep"], *wanted["sweep"]):
+            row.pop("plan_seconds", None)
+        self.assertEqual(found, wanted)
+        self.assertIn("default-src 'none'", page)
+        self.refuse(1, "explain", *arguments, "--html", arguments[0], mentions=["p.ein"])
 
     def test_a_run_makes_a_page_of_what_it_measured(self):
         page, shown = self.path("run.html"), []
@@ -408,6 +470,18 @@ class InABrowser(HtmlTest):
                     _, marks = self.drawn(path, "", f"--window-size={size}")
                     self.assertNotIn("cut", marks)
 
+    def test_curves_say_each_plan(self):
+        path, page = self.page_of(self.text_file("p.ein", CHAIN), "--sites", "1,2,4,8", "--planner", "eindecomp", "--planner", "sqrt", "--planner", "heads")
+        for size in ("500,900", "1341,768"):
+            shown, _ = self.drawn(path, "", f"--window-size={size}")
+            rows = self.data_of(page)["sweep"]
+            planned = [row for row in rows if "refused" not in row]
+            moving = [row for row in planned if row["bytes"] > 0]
+            said = shown.split("<script")[0]
+            self.assertEqual(said.count("<circle"), len(planned) + len(moving))
+            self.assertEqual(said.count("no plan: "), len(rows) - len(planned))
+            self.assertNotRegex(said, "NaN|undefined|null|Infinity")
+
     def test_a_planner_without_a_plan_is_a_row_with_the_reason(self):
         path, _ = self.page_of(self.text_file("p.ein", CHAIN), "--sites", "4", "--planner", "sqrt", "--planner", "heads")
         shown, _ = self.drawn(path)
@@ -456,7 +530,8 @@ class InABrowser(HtmlTest):
         for what, arguments in programs.items():
             with self.subTest(what):
                 said = "\n".join(self.told(self.page_of(*arguments)[0]))
-                for text, where in {"What moves: nothing": "nothing moves", "Next best": "one planner", " allowed": "little memory",
+                for text, where in {"What moves: nothing": "nothing moves", "Against eindecomp, the fastest": "layers of a model", "Who sends to whom": "one planner",
+                                    "Memory, vertex by vertex": "one site", "Next best": "one planner", " allowed": "little memory",
                                     "no plan: ": "several planners", "12 alike": "equal layers", "32 alike": "layers of a model"}.items():
                     if what == where:
                         self.assertIn(text, said)

@@ -427,7 +427,11 @@ TEST(RunnerUp, IsTheSecondBestGridOfAProductAndSaysWhatItCostsMore) {
     costs.push_back(bound_of_vertex(graph.vertices[2], graph, grid));
   }
   std::sort(costs.begin(), costs.end());
-  const auto second = runners_up(graph, plan, {}, CostKind::bound)[2];
+  const std::vector<OtherCuts> others = other_cuts(graph, plan, {}, CostKind::bound, 3);
+  ASSERT_EQ(others.size(), 1U);
+  ASSERT_EQ(others.front().best.size(), 3U);
+  for (std::size_t c = 0; c < 3; ++c) EXPECT_DOUBLE_EQ(others.front().best[c].more, costs[c + 1] - costs[0]);
+  const auto second = runners_up(graph, plan, others)[2];
   ASSERT_TRUE(second.has_value());
   EXPECT_DOUBLE_EQ(second->more, costs[1] - costs[0]);
   EXPECT_DOUBLE_EQ(bound_of_vertex(graph.vertices[2], graph, second->plan.parts), costs[1]);

@@ -166,15 +166,26 @@ class Holdings {
   std::vector<Holding> all_;
 };
 
-std::vector<HeldTensor> held_at(const std::vector<Holding>& holdings, std::size_t vertex, std::size_t site) {
-  std::map<std::pair<std::size_t, HeldAs>, std::int64_t> sums;
+/// All that one site ever holds.
+std::vector<HeldForSome> held_by(const std::vector<Holding>& holdings, std::size_t site) {
+  std::vector<HeldForSome> held;
   for (const Holding& holding : holdings) {
-    if (holding.from <= vertex && vertex <= holding.to) sums[{holding.vertex, holding.as}] += holding.bytes_at(site);
+    const std::int64_t bytes = holding.bytes_at(site);
+    if (bytes > 0) held.push_back({{holding.vertex, holding.as, bytes}, holding.from, holding.to});
+  }
+  std::stable_sort(held.begin(), held.end(),
+                   [](const HeldForSome& a, const HeldForSome& b) { return a.from < b.from; });
+  return held;
+}
+
+/// What of it is there while a vertex is computed, largest first.
+std::vector<HeldTensor> held_at(const std::vector<HeldForSome>& held, std::size_t vertex) {
+  std::map<std::pair<std::size_t, HeldAs>, std::int64_t> sums;
+  for (const HeldForSome& each : held) {
+    if (each.from <= vertex && vertex <= each.to) sums[{each.tensor.vertex, each.tensor.as}] += each.tensor.bytes;
   }
   std::vector<HeldTensor> tensors;
-  for (const auto& [what, bytes] : sums) {
-    if (bytes > 0) tensors.push_back({what.first, what.second, bytes});
-  }
+  for (const auto& [what, bytes] : sums) tensors.push_back({what.first, what.second, bytes});
   std::stable_sort(tensors.begin(), tensors.end(),
                    [](const HeldTensor& a, const HeldTensor& b) { return a.bytes > b.bytes; });
   return tensors;
@@ -219,7 +230,8 @@ SitePeak peak_of(const EinGraph& graph, const Plan& plan) {
       for (std::size_t site = 0; site < live.size(); ++site) live[site] -= holding->bytes_at(site);
     }
   }
-  peak.tensors = held_at(holdings, peak.vertex, peak.site);
+  peak.held = held_by(holdings, peak.site);
+  peak.tensors = held_at(peak.held, peak.vertex);
   return peak;
 }
 

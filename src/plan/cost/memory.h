@@ -27,6 +27,13 @@ struct HeldTensor {
   bool operator==(const HeldTensor&) const = default;
 };
 
+/// The same while vertices `from` to `to` are computed, both included.
+struct HeldForSome {
+  HeldTensor tensor;
+  std::size_t from = 0;
+  std::size_t to = 0;
+};
+
 /// The most that a site holds at any time.
 struct SitePeak {
   std::int64_t bytes = 0;
@@ -36,6 +43,8 @@ struct SitePeak {
   /// The most that any site holds while each vertex is computed, also where that is on another site or less.
   std::vector<std::int64_t> by_vertex;
   std::vector<std::int64_t> by_site;  ///< the most that each site holds while any vertex is computed
+  /// All that `site` ever holds, in the order in which it comes; nothing of a forecast from tasks.
+  std::vector<HeldForSome> held = {};
 };
 
 /// The peak of a plan, vertices computed one after the other, each on all of its sites at once. A site holds

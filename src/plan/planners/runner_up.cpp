@@ -53,39 +53,104 @@ RunnerUp runner_up(const EinGraph& graph, const Likeness& likeness, std::size_t 
   return other;
 }
 
+const VertexPlan& cut_by(const ChangingCosts::Change& change) { return change.plans.front().second; }
+
+/// The cheapest changes of a vertex, in order: of those that differ in the numbers of sites alone the cheapest.
+class CheapestCuts {
+ public:
+  using Change = ChangingCosts::Change;
+
+  explicit CheapestCuts(std::size_t most) : most_(most) {}
+
+  /// What another one has to cost less than.
+  double enough() const {
+    const bool is_full = !changes_.empty() && changes_.size() >= most_;
+    return is_full ? changes_.back().total : std::numeric_limits<double>::infinity();
+  }
+
+  void add(Change change) {
+    const auto same = std::find_if(changes_.begin(), changes_.end(),
+                                   [&](const Change& known) { return is_cut_alike(cut_by(known), cut_by(change)); });
+    if (same != changes_.end()) {
+      if (same->total <= change.total) return;
+      changes_.erase(same);
+    }
+    const auto place = std::upper_bound(changes_.begin(), changes_.end(), change,
+                                        [](const Change& a, const Change& b) { return a.total < b.total; });
+    changes_.insert(place, std::move(change));
+    if (changes_.size() > most_) changes_.pop_back();
+  }
+
+  const std::vector<Change>& found() const { return changes_; }
+
+ private:
+  std::size_t most_;
+  std::vector<Change> changes_;
+};
+
+/// The vertices that are computed, those together that are alike.
+std::vector<std::vector<std::size_t>> alike_vertices(const EinGraph& graph, const Likeness& likeness) {
+  std::map<std::vector<std::size_t>, std::vector<std::size_t>> kinds;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    if (!is_input(graph.vertices[v])) kinds[likeness.of(v)].push_back(v);
+  }
+  std::vector<std::vector<std::size_t>> alike;
+  for (auto& [kind, vertices] : kinds) alike.push_back(std::move(vertices));
+  std::sort(alike.begin(), alike.end());
+  return alike;
+}
+
 }  // namespace
 
-std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Plan& plan, const Machine& machine,
-                                                CostKind kind) {
-  std::vector<std::optional<RunnerUp>> result(graph.vertices.size());
+std::vector<OtherCuts> other_cuts(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
+                                  std::size_t most) {
+  std::vector<OtherCuts> result;
   Transfers transfers(plan.sites, machine);
   ChangingCosts costs(graph, plan, machine, kind, transfers);
   OrderedCandidates candidates(graph, all_candidates(graph, plan.sites, kind));
   const Plan at_once = reduced_at_once(graph, plan);
   const Likeness likeness(graph, plan);
-  std::map<std::vector<std::size_t>, std::vector<std::size_t>> kinds;  // vertices that are alike
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (!is_input(graph.vertices[v])) kinds[likeness.of(v)].push_back(v);
-  }
+  const std::vector<std::vector<std::size_t>> kinds = alike_vertices(graph, likeness);
   // Fewer sites always receive less.
   const bool may_idle = kind == CostKind::seconds || !uses_all_sites(graph, at_once, machine);
   constexpr std::int64_t fewest = 16;
   const std::int64_t each = std::max(changes_to_try(plan.sites) / std::max<std::int64_t>(std::ssize(kinds), 1), fewest);
-  for (const auto& [likeness_of_kind, vertices] : kinds) {
+  for (const std::vector<std::size_t>& vertices : kinds) {
     const std::size_t v = vertices.front();
     const auto is_other = [&](const ChangingCosts::Change& change) {
-      if (is_cut_alike(change.plans.front().second, at_once.vertices[v])) return false;
+      if (is_cut_alike(cut_by(change), at_once.vertices[v])) return false;
       if (may_idle) return true;
       Plan other = at_once;
-      other.vertices[v] = change.plans.front().second;
+      other.vertices[v] = cut_by(change);
       return uses_all_sites(graph, other, machine);
     };
-    constexpr double any = std::numeric_limits<double>::infinity();
+    CheapestCuts cheapest(most);
+    // The best first, and then the others: the more are wanted, the fewer ways can be left out unseen.
     std::int64_t tried = 0;
-    const auto best = least_change(v, candidates, costs, any, tried, each, is_other);
-    if (!best) continue;
-    for (const std::size_t other : vertices)
-      result[other] = alike(likeness, other, v, runner_up(graph, likeness, v, costs.now(), *best));
+    auto best = least_change(v, candidates, costs, cheapest.enough(), tried, each, is_other);
+    if (best) cheapest.add(std::move(*best));
+    tried = 0;
+    for (const OrderedCandidate& candidate : candidates.of(v, costs)) {
+      if (costs.total_without(v) + candidate.alone >= cheapest.enough() || tried >= each) break;
+      if (candidate.plan == costs.now().plan.vertices[v]) continue;
+      tried += costs.effort(v);
+      auto change = costs.with(v, candidate.plan, cheapest.enough());
+      if (change && is_other(*change)) cheapest.add(std::move(*change));
+    }
+    OtherCuts& others = result.emplace_back(OtherCuts{vertices, {}});
+    for (const ChangingCosts::Change& change : cheapest.found())
+      others.best.push_back(runner_up(graph, likeness, v, costs.now(), change));
+  }
+  return result;
+}
+
+std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Plan& plan,
+                                                const std::vector<OtherCuts>& others) {
+  std::vector<std::optional<RunnerUp>> result(graph.vertices.size());
+  const Likeness likeness(graph, plan);
+  for (const OtherCuts& of : others) {
+    if (of.best.empty()) continue;
+    for (const std::size_t v : of.vertices) result[v] = alike(likeness, v, of.vertices.front(), of.best.front());
   }
   return result;
 }

@@ -21,9 +21,19 @@ struct RunnerUp {
   double more_there = 0;
 };
 
-/// Per vertex; nothing for inputs, and for vertices that can be cut in no other way. Vertices of equal layers are
-/// looked at once.
-std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Plan& plan, const Machine& machine,
-                                                CostKind kind);
+/// The best other ways to cut one of several vertices that are alike, as those of equal layers are.
+struct OtherCuts {
+  std::vector<std::size_t> vertices;  ///< ascending
+  std::vector<RunnerUp> best;         ///< of the first of them, the cheapest first; each cut once
+};
+
+/// Of all vertices that are computed, at most so many ways for each; none where a vertex can be cut in no other way.
+/// Of many vertices or sites some of the ways are looked at, those first that compute fastest.
+std::vector<OtherCuts> other_cuts(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
+                                  std::size_t most);
+
+/// The best other way for each vertex; nothing for inputs, and where there is none.
+std::vector<std::optional<RunnerUp>> runners_up(const EinGraph& graph, const Plan& plan,
+                                                const std::vector<OtherCuts>& others);
 
 }  // namespace einrel
