@@ -80,6 +80,7 @@ from ._functions import (
 from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from ._einsum import einsum
+from ._jax import jax_source, to_jax
 from ._jit import jit
 from ._checkpoint import checkpoint
 from ._loops import fori_loop, scan, while_loop
@@ -350,6 +351,7 @@ __all__ = [
     "isinf",
     "isnan",
     "jacobian",
+    "jax_source",
     "jit",
     "jvp",
     "layer_norm",
@@ -443,6 +445,7 @@ __all__ = [
     "tanh",
     "tensordot",
     "tile",
+    "to_jax",
     "train",
     "transpose",
     "tri",

@@ -142,10 +142,11 @@ def explain_options(
     machine: str | None = None,
     memory: Memory = None,
     batch: str | None = None,
+    spmd: bool = False,
     **unknown: Any,
 ) -> ExplainOptions:
     """What to plan for, as `einrel explain` takes it; with several planners the plans are compared."""
-    _known(unknown, ("sites", "planners", "cost", "machine", "memory", "batch"))
+    _known(unknown, ("sites", "planners", "cost", "machine", "memory", "batch", "spmd"))
     names = [planners] if isinstance(planners, str) else [text_of("planners", name) for name in planners]
     return ExplainOptions(
         sites=optional(whole_of, "sites", sites),
@@ -154,6 +155,7 @@ def explain_options(
         machine=optional(text_of, "machine", machine),
         memory=optional(whole_of, "memory", bytes_of(memory)),
         batch=optional(text_of, "batch", batch),
+        spmd=bool(spmd),
     )
 
 

@@ -188,7 +188,7 @@ class Jitted:
         return _native.html(call.stages.wanted, how, with_lines(call.stages.wanted, names))
 
 
-_EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory", "batch")
+_EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory", "batch", "spmd")
 
 
 class _Method:
@@ -227,6 +227,7 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
+    backend: str = "einrel",
     **options: Any,
 ) -> Any:
     """A function that is traced once for arguments of some types and shapes, and then runs as one program.
@@ -237,6 +238,9 @@ def jit(
     name: for another one of these it is traced again. Other options are those of `compute`. In a function that is
     traced or differentiated, it is a part of that.
 
+    With `backend="jax"`, JAX computes it on as many devices as `sites` says, by einrel's plan; arguments and results
+    are jax.Array, and options those of `explain` (docs/export.md).
+
     >>> import numpy as np
     >>> @jit
     ... def distance(x, y):
@@ -245,7 +249,15 @@ def jit(
     5.0
     """
     if function is None:
-        return functools.partial(jit, static_argnums=static_argnums, static_argnames=static_argnames, **options)
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames, backend=backend, **options
+        )
+    if backend == "jax":
+        from ._jax import JaxJitted
+
+        return JaxJitted(function, static_argnums, static_argnames, options)
+    if backend != "einrel":
+        raise ValueError(f"backend={backend!r}: functions are computed by einrel or jax")
     of_object = _method_of(function)
     if of_object is None:
         return Jitted(function, static_argnums, static_argnames, options)

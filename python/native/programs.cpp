@@ -244,17 +244,18 @@ void bind_options(nb::module_& module) {
       .def(
           "__init__",
           [](api::ExplainOptions* self, Number sites, std::vector<std::string> planners, const Text& cost, Text machine,
-             Number memory, Text batch) {
+             Number memory, Text batch, bool spmd) {
             new (self) api::ExplainOptions{.sites = sites,  // owned by Python
                                            .planners = std::move(planners),
                                            .cost = cost_named(cost),
                                            .machine = std::move(machine),
                                            .memory = memory,
-                                           .batch = std::move(batch)};
+                                           .batch = std::move(batch),
+                                           .spmd = spmd};
           },
           nb::kw_only(), nb::arg("sites").none() = nb::none(), nb::arg("planners") = std::vector<std::string>{},
           nb::arg("cost").none() = nb::none(), nb::arg("machine").none() = nb::none(),
-          nb::arg("memory").none() = nb::none(), nb::arg("batch").none() = nb::none());
+          nb::arg("memory").none() = nb::none(), nb::arg("batch").none() = nb::none(), nb::arg("spmd") = false);
 }
 
 /// A path as text, which Python's may be.
@@ -366,6 +367,10 @@ void bind_text_program(nb::module_& module) {
            [](TextProgram& program, const api::ExplainOptions& how) { return explained(program.lasting(), how); })
       .def("plan", [](TextProgram& program, const api::ExplainOptions& how) { return planned(program.lasting(), how); })
       .def("html", [](TextProgram& program, const api::ExplainOptions& how) { return drawn(program.lasting(), how); })
+      .def("jax",
+           [](TextProgram& program, const api::ExplainOptions& how) {
+             return program.lasting().tell([how](const api::Program& of) { return of.jax(how); });
+           })
       .def("train", &TextProgram::train)
       .def(
           "sql",

@@ -34,6 +34,7 @@ constexpr std::array known_options{
     KnownOption{"planner", "planner"},
     KnownOption{"plan", "plan"},
     KnownOption{"cost", "cost"},
+    KnownOption{"spmd", "spmd", Takes::nothing},
     KnownOption{"threads", "threads"},
     KnownOption{"in", "inputs", Takes::named_value},
     KnownOption{"dim", "dims", Takes::named_value},

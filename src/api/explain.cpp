@@ -7,6 +7,7 @@
 #include "api/border.h"
 #include "api/plan_options.h"
 #include "api/program_data.h"
+#include "export/jax.h"
 #include "report/report_json.h"
 #include "viz/plan_html.h"
 
@@ -36,6 +37,18 @@ std::string Program::plan(const ExplainOptions& options) const {
   return at_border([&] {
     const SourceText& source = data_->given.source;
     return told(require_extents(data_->declared, source, data_->inputs, "a plan"), source, options, explanation_json);
+  });
+}
+
+std::string Program::jax(const ExplainOptions& options) const {
+  return at_border([&] {
+    ExplainOptions asked = options;
+    asked.spmd = true;
+    asked.sites = options.sites.value_or(1);
+    const SourceText& source = data_->given.source;
+    const Compiled& compiled = require_extents(data_->declared, source, data_->inputs, "a program for JAX");
+    return told(compiled, source, asked,
+                [](const Explanation& explained) { return jax_source(*explained.compiled, explained.plan()); });
   });
 }
 

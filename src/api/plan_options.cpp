@@ -59,6 +59,7 @@ RunRequest request_of(const ExplainOptions& options) {
   RunRequest request = plan_of(options);
   for (const std::string& planner : options.planners) check_planner(planner);
   request.explains = true;
+  request.spmd = options.spmd;
   request.threads = threads_of(std::nullopt, {});
   request.compared = options.planners;
   if (request.compared.empty()) return request;

@@ -102,6 +102,7 @@ struct ExplainOptions {
   std::optional<std::string> machine = {};  ///< to plan for: see `einrel list machines`, or FILE.json
   std::optional<std::int64_t> memory = {};  ///< bytes that a site may hold; else those of `machine`
   std::optional<std::string> batch = {};    ///< the label of samples; else the first one of the first input
+  bool spmd = false;                        ///< only plans that one program over a mesh of all sites says
 };
 
 /// What labels are called in plans and in what is said of them. Statements of a program that is built name them each by
@@ -153,6 +154,10 @@ class Program {
 
   /// The plan as a page for a browser, which needs no other file. Throws as explain does.
   std::string html(const ExplainOptions& options = {}) const;
+
+  /// The plan as a module of Python, for JAX: the program that each device runs (docs/export.md). Options are those of
+  /// the plan; `spmd` is always meant. Throws as explain does, and UserError that names what JAX has nothing for.
+  std::string jax(const ExplainOptions& options = {}) const;
 
   /// Computes the outputs from inputs by name; of a program with state those of RunOptions::steps steps. Each must have
   /// the declared type, and extents that agree; inputs that no output needs may be left out. The first run with inputs

@@ -1,0 +1,99 @@
+"""Plans as programs for JAX (docs/export.md)."""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+from . import _native
+from ._compute import explain_options
+from ._jit import Jitted
+from ._numbers import is_number
+from ._parts import is_within_transformation
+from ._program import Program
+from ._trees import unflatten
+
+
+def jax_source(program: Program, **options: Any) -> str:
+    """The plan of a program as a module of Python for JAX, as text; options of `explain`.
+
+    >>> from einrel import program
+    >>> source = jax_source(program("input A[i]\\nZ[i] = A[i] + 1", dims={"i": 4}), sites=2)
+    >>> "lax" in source
+    True
+    """
+    if not isinstance(program, Program):
+        raise TypeError(f"the plan of a program, not of {type(program).__name__}: program_of makes one of arrays")
+    return program._native.jax(explain_options(**options))
+
+
+def to_jax(program: Program, **options: Any) -> types.ModuleType:
+    """The same as a module that is imported already: `step(make_mesh())` is the function of all devices.
+
+    Its INPUTS, STATES and OUTPUTS say by name the shape, the type and the PartitionSpec. `sites` says for how many
+    devices it is.
+    """
+    source = jax_source(program, **options)
+    module = types.ModuleType("einrel_exported", "A program that einrel has planned.")
+    exec(compile(source, "<exported by einrel>", "exec"), module.__dict__)
+    return module
+
+
+class JaxJitted:
+    """A function of arrays that JAX computes by einrel's plan; made by `jit(backend="jax")`."""
+
+    def __init__(
+        self, function: Callable[..., Any], static_argnums: Any, static_argnames: Any, options: Mapping[str, Any]
+    ) -> None:
+        self._jitted: Final = Jitted(function, static_argnums, static_argnames, {})
+        self._options: Final = dict(options)
+        explain_options(**self._options)
+        self._compiled: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
+        self.__name__ = getattr(function, "__name__", "function")
+        self.__doc__ = function.__doc__
+        self.__wrapped__ = function
+
+    def __repr__(self) -> str:
+        return f"{self._jitted!r} by JAX"
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if is_within_transformation():
+            return self._jitted(*arguments, **named)
+        leaves: list[Any] = []
+        call = self._call(arguments, named, leaves)
+        if call not in self._compiled:
+            module = to_jax(self._program(call), **self._options)
+            mesh = module.make_mesh()
+            self._compiled[call] = module, mesh, module.step(mesh)
+        module, mesh, step = self._compiled[call]
+        results = step(module.place(mesh, {name: leaves[int(name[1:])] for name in module.INPUTS}))
+        return unflatten(call.form, [results[f"result{i}"] for i in range(len(call.stages.wanted))])
+
+    def _call(self, arguments: tuple[Any, ...], named: Mapping[str, Any], leaves: list[Any]) -> Any:
+        """The call as it was traced; appends the leaves of the arguments."""
+        form = self._jitted._static.form(arguments, named, leaves)
+        numbers = [leaf for leaf in leaves if is_number(leaf)]
+        call = self._jitted._trace(form, [leaf if is_number(leaf) else _alike(leaf) for leaf in leaves])
+        call.course.check(numbers)
+        if call.stages.parts:
+            raise self._jitted._has_no_plan(call)
+        return call
+
+    def _program(self, call: Any) -> Program:
+        outputs = {f"result{i}": node for i, node in enumerate(call.stages.wanted)}
+        inputs = {f"x{i}": node for i, node in enumerate(call.arguments)}
+        return Program(_native.program_text(outputs, inputs), None, self.__name__)
+
+    def source(self, *arguments: Any, **named: Any) -> str:
+        """The module that arguments like these are computed by, as text."""
+        leaves: list[Any] = []
+        return jax_source(self._program(self._call(arguments, named, leaves)), **self._options)
+
+
+def _alike(leaf: Any) -> Any:
+    """An array of the same type and shape, without its elements."""
+    return np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape) if hasattr(leaf, "shape") else leaf
