@@ -1,6 +1,6 @@
 """Runs modules that einrel exported to JAX, in a process with eight forced CPU devices.
 
-The folder has NAME.py, NAME.npz with the inputs, and NAME.json with `steps` and `scalars` of each. Beside them come
+The folder has NAME.py, NAME.npz with the inputs, and NAME.json with `steps` (0: it is compiled alone) and `scalars`. Beside them come
 NAME.out.npz with all that a step gives, and NAME.bytes with what the devices receive, as the compiled program says.
 """
 
@@ -78,6 +78,17 @@ def run(module: dict[str, Any], inputs: dict[str, Any], steps: int) -> tuple[dic
     return arrays, moved
 
 
+def moved_alone(module: dict[str, Any]) -> int:
+    """The bytes of a step, which is compiled and not run."""
+    mesh = module["make_mesh"]()
+    tensors = {**module["INPUTS"], **module["STATES"]}
+    arrays = {
+        name: jax.ShapeDtypeStruct(shape, dtype, sharding=jax.sharding.NamedSharding(mesh, spec))
+        for name, (shape, dtype, spec) in tensors.items()
+    }
+    return collective_bytes(module["step"](mesh).lower(arrays).compile().as_text(), mesh.size)
+
+
 def main(folder: Path) -> None:
     for path in sorted(folder.glob("*.py")):
         try:
@@ -89,6 +100,9 @@ def main(folder: Path) -> None:
 def write_results(path: Path) -> None:
     how = json.loads(path.with_suffix(".json").read_text())
     module = runpy.run_path(str(path))
+    if how["steps"] == 0:
+        path.with_suffix(".bytes").write_text(f"{moved_alone(module)} {module['PREDICTED_BYTES']}")
+        return
     module.get("SCALARS", {}).update({k: v for k, v in how["scalars"].items() if k in module.get("SCALARS", {})})
     inputs = {**dict(np.load(path.with_suffix(".npz"))), **how["scalars"]}
     results, moved = run(module, inputs, how["steps"])

@@ -36,6 +36,8 @@ DIFFERENT = {
 }
 # Documents that compute one thing twice, of which compilers see it: then less moves than the plan says.
 COMPUTED_TWICE = {"program_attention"}  # Y and Y3
+EXAMPLES = ("two_layer", "mlp", "kmeans", "multi_head_attention", "train_mnist", "train_dropout", "attention_gradient",
+            "llama_layer", "cnn", "hmm", "crf", "ffnn", "convolution_layers")
 TYPES = "f32|f64|bf16|f16|i32|i64|bool"
 
 
@@ -114,6 +116,21 @@ class ExportedTest(einrel_process.ProgramTest):
             for count in sites:
                 with self.subTest(document=name, sites=count):
                     self.expect(chosen[name], count, wanted)
+
+    def test_examples_move_what_is_predicted(self):
+        refused = {"train_cnn": "a way that has no collectives"}
+        for name in [*EXAMPLES, *refused]:
+            path = Path(self.path(f"{name}.py"))
+            told = einrel_process.einrel("explain", ROOT / f"examples/{name}.ein", "--sites", "8", "--spmd", "--jax", path)
+            with self.subTest(example=name):
+                self.assertEqual(told.code, 1 if name in refused else 0, told)
+                self.assertIn(refused.get(name, ""), told.err)
+            path.with_suffix(".json").write_text(json.dumps({"steps": 0}))
+        self.run_exported()
+        for name in EXAMPLES:
+            with self.subTest(example=name):
+                moved, predicted = map(int, Path(self.path(f"{name}.bytes")).read_text().split())
+                self.assertEqual(moved, predicted)
 
     def test_linear_algebra_is_of_whole_matrices(self):
         program = self.text_file("linear.ein", "dims b=4 i=3 j=3 k=3\ninput X[b,i,j] : f64\nY[b,i,j] = inverse[i,j](X[b,i,j])\n"
