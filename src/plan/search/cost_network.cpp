@@ -132,6 +132,31 @@ void CostNetwork::pass() {
   for (std::size_t v = alone_.size(); v-- > 0;) visit(v, before_others_[v], after_others_[v]);
 }
 
+void CostNetwork::charge(std::size_t variable, const std::vector<double>& more) {
+  for (std::size_t value = 0; value < more.size(); ++value) alone_[variable][value] += more[value];
+}
+
+std::vector<std::size_t> CostNetwork::likely() const {
+  CostNetwork rest = *this;
+  std::vector<std::size_t> values;
+  for (std::size_t v = 0; v < alone_.size(); ++v) {
+    std::vector<double> costs = alone_[v];
+    const auto add = [&](const Place& place) {
+      const std::vector<double> of_factor = rest.least_of_factor(place);
+      for (const std::size_t value : left_[v]) costs[value] += of_factor[value];
+    };
+    for (const Place& place : after_others_[v]) add(place);
+    for (const Place& place : before_others_[v]) {
+      if (place.at == 0) add(place);
+    }
+    const auto best = std::min_element(left_[v].begin(), left_[v].end(),
+                                       [&](std::size_t a, std::size_t b) { return costs[a] < costs[b]; });
+    values.push_back(*best);
+    rest.left_[v] = {*best};
+  }
+  return values;
+}
+
 std::size_t CostNetwork::leave_out(double enough) {
   std::vector<std::vector<double>> beyond(alone_.size());  // by value, above the least of what the bound is made of
   const auto add = [&](std::size_t v, const std::vector<double>& costs) {

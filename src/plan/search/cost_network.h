@@ -28,6 +28,11 @@ class CostNetwork {
   double at_least() const;
   /// Moves costs once through all variables and back. O(values + variables of a factor * costs of factors).
   void pass();
+  /// Makes values of a variable dearer, each by so much. O(values).
+  void charge(std::size_t variable, const std::vector<double>& more);
+  /// Values of all variables that seem cheap: one after the other the cheapest beside those before it, by what was
+  /// moved. As long as half a pass.
+  std::vector<std::size_t> likely() const;
   /// Leaves out values that no assignment has which costs less than this; how many. Where nothing is left of a
   /// variable, there is no such assignment. As long as a pass.
   std::size_t leave_out(double enough);
