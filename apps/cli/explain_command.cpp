@@ -51,6 +51,8 @@ struct ExplainArguments : ProgramArguments {
   std::vector<std::string> machines;
   std::vector<std::string> planners;
   std::vector<std::string> difference;
+  std::optional<std::string> steps;
+  std::vector<std::string> fed;
   std::optional<std::string> html;
   std::optional<std::string> jax;
   PlanArguments plan;  ///< with the number of sites, and the machine, where they are one
@@ -83,10 +85,19 @@ void check_written(const ExplainArguments& arguments) {
   refuse_same_file(written, read, "name another file");
 }
 
+/// Throws UserError for what is no number of steps, and for inputs that are new in each step of one.
+RunRequest with_steps(RunRequest request, const ExplainArguments& arguments) {
+  if (arguments.steps) request.steps = parse_times("--steps", *arguments.steps);
+  request.fed = {arguments.fed.begin(), arguments.fed.end()};
+  if (!request.fed.empty() && !arguments.steps)
+    throw UserError("--feed says which inputs are new in each step; add --steps N");
+  return request;
+}
+
 void check_options(const ExplainArguments& arguments) {
   check_options(static_cast<const ProgramArguments&>(arguments));
   check_pass_options(arguments.plan, is_tra(arguments.program), arguments.json);
-  plan_request(request_of(arguments.plan, {}));
+  plan_request(with_steps(request_of(arguments.plan, {}), arguments));
   for (const std::vector<std::string>& names : {arguments.planners, arguments.difference}) {
     for (const std::string& name : names) check_planner(name);
   }
@@ -100,8 +111,9 @@ void check_options(const ExplainArguments& arguments) {
 /// What is said of plans of vertices; relations have none.
 void refuse_plan_options(const ExplainArguments& arguments) {
   refuse_vertex_options(arguments.plan, arguments.html);
-  const std::array<std::pair<const char*, bool>, 3> given{
+  const std::array<std::pair<const char*, bool>, 4> given{
       {{"--diff", !arguments.difference.empty()},
+       {"--steps", arguments.steps.has_value()},
        {"--verify", arguments.verify},
        {"--algebra", arguments.algebra && is_tra(arguments.program)}}};
   for (const auto& [option, is_given] : given) {
@@ -117,7 +129,7 @@ void refuse_extents(const ProgramArguments& arguments) {
 
 /// What is asked for, as `choose` takes it: the planner of the first plan, and those that are compared with it.
 RunRequest request_of(const ExplainArguments& arguments) {
-  RunRequest request = request_of(arguments.plan, {});
+  RunRequest request = with_steps(request_of(arguments.plan, {}), arguments);
   request.explains = true;
   request.compared = arguments.planners.empty() ? arguments.difference : arguments.planners;
   if (request.given || request.compared.empty()) return request;
@@ -198,7 +210,7 @@ void check_sweep_options(const ExplainArguments& arguments) {
 SweepRequest sweep_request(const ExplainArguments& arguments) {
   PlanArguments one = arguments.plan;
   one.sites = std::nullopt;
-  SweepRequest wanted{request_of(one, {}), {}, {}, arguments.planners};
+  SweepRequest wanted{with_steps(request_of(one, {}), arguments), {}, {}, arguments.planners};
   if (wanted.planners.empty()) wanted.planners.emplace_back(default_planner);
   for (const std::string& number : arguments.sites) wanted.sites.emplace_back(parse_sites(number));
   if (wanted.sites.empty()) wanted.sites.emplace_back();
@@ -296,6 +308,11 @@ void add_explain_command(CLI::App& app) {
   command
       ->add_option("--planner", arguments->planners,
                    "how to plan (default eindecomp; see einrel list planners); several times: side by side")
+      ->allow_extra_args(false);
+  command->add_option(
+      "--steps", arguments->steps,
+      "N: plan for N steps: inputs stay where the first brings them, and all steps together cost least");
+  command->add_option("--feed", arguments->fed, "NAME: with --steps, an input that is new in each step")
       ->allow_extra_args(false);
   command->add_option("--diff", arguments->difference, "two planners: where their plans differ, and what that costs")
       ->expected(2);

@@ -74,7 +74,8 @@ void tell(const ExecutionArguments& arguments, const Prepared& prepared, const R
 }  // namespace
 
 void run_program(const ExecutionArguments& arguments, Prepared prepared, const SourceText& source, const Job& job) {
-  const RunRequest request = request_of(arguments.plan, job);
+  RunRequest request = request_of(arguments.plan, job);
+  if (arguments.steps.steps) request.steps = static_cast<std::int64_t>(times_of(arguments));
   Chosen chosen;
   InputSources sources;
   agree(job, [&] {

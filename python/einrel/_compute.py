@@ -143,10 +143,16 @@ def explain_options(
     memory: Memory = None,
     batch: str | None = None,
     spmd: bool = False,
+    steps: int | None = None,
+    fed: Sequence[str] = (),
     **unknown: Any,
 ) -> ExplainOptions:
-    """What to plan for, as `einrel explain` takes it; with several planners the plans are compared."""
-    _known(unknown, ("sites", "planners", "cost", "machine", "memory", "batch", "spmd"))
+    """What to plan for, as `einrel explain` takes it; with several planners the plans are compared.
+
+    With `steps` the plan is for so many runs: inputs stay where the first brings them, but for those of `fed`, which
+    are new in each.
+    """
+    _known(unknown, ("sites", "planners", "cost", "machine", "memory", "batch", "spmd", "steps", "fed"))
     names = [planners] if isinstance(planners, str) else [text_of("planners", name) for name in planners]
     return ExplainOptions(
         sites=optional(whole_of, "sites", sites),
@@ -156,6 +162,8 @@ def explain_options(
         memory=optional(whole_of, "memory", bytes_of(memory)),
         batch=optional(text_of, "batch", batch),
         spmd=bool(spmd),
+        steps=None if steps is None else whole_of("steps", steps, 0),
+        fed=[fed] if isinstance(fed, str) else [text_of("fed", name) for name in fed],
     )
 
 

@@ -119,6 +119,8 @@ class ExplainOptions:
         memory: int | None = None,
         batch: str | None = None,
         spmd: bool = False,
+        steps: int | None = None,
+        fed: Sequence[str] = ...,
     ) -> None: ...
 
 @final

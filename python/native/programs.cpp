@@ -244,18 +244,21 @@ void bind_options(nb::module_& module) {
       .def(
           "__init__",
           [](api::ExplainOptions* self, Number sites, std::vector<std::string> planners, const Text& cost, Text machine,
-             Number memory, Text batch, bool spmd) {
+             Number memory, Text batch, bool spmd, std::optional<std::size_t> steps, std::vector<std::string> fed) {
             new (self) api::ExplainOptions{.sites = sites,  // owned by Python
                                            .planners = std::move(planners),
                                            .cost = cost_named(cost),
                                            .machine = std::move(machine),
                                            .memory = memory,
                                            .batch = std::move(batch),
-                                           .spmd = spmd};
+                                           .spmd = spmd,
+                                           .steps = steps,
+                                           .fed = std::move(fed)};
           },
           nb::kw_only(), nb::arg("sites").none() = nb::none(), nb::arg("planners") = std::vector<std::string>{},
           nb::arg("cost").none() = nb::none(), nb::arg("machine").none() = nb::none(),
-          nb::arg("memory").none() = nb::none(), nb::arg("batch").none() = nb::none(), nb::arg("spmd") = false);
+          nb::arg("memory").none() = nb::none(), nb::arg("batch").none() = nb::none(), nb::arg("spmd") = false,
+          nb::arg("steps").none() = nb::none(), nb::arg("fed") = std::vector<std::string>{});
 }
 
 /// A path as text, which Python's may be.

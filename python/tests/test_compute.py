@@ -124,6 +124,23 @@ def test_explain_shows_formulas_and_plans() -> None:
     assert "eindecomp" in z.explain(sites=4)
 
 
+def test_plans_for_many_steps_leave_weights_where_they_are_used() -> None:
+    served = er.program(
+        "dims b=16 i=64 j=64\ninput X[b,i], W[i,j]\nH[b,j] = relu(sum[i] X[b,i] * W[i,j])\n"
+        "Y[b,i] = sum[j] H[b,j] * W[i,j]\n"
+    )
+    cost = json.loads(served.plan(sites=4, cost="bytes", steps=1000, fed=["X"]))["plans"][0]["cost"]
+    assert cost["steps"] == 1000
+    assert cost["once"]["bytes"] == 3 * 64 * 64 * 4
+    assert cost["each_step"]["bytes"] == 0
+    once = json.loads(served.plan(sites=4, cost="bytes"))["plans"][0]["cost"]
+    assert 0 < once["bytes"] < cost["bytes"]
+    with pytest.raises(er.ProgramError, match="no input 'Z'"):
+        served.explain(sites=4, steps=2, fed="Z")
+    with pytest.raises(er.ProgramError, match="'steps'"):
+        served.explain(sites=4, fed="X")
+
+
 def test_long_chains_need_no_stack() -> None:
     x = er.asarray(np.zeros(2))
     for _ in range(3000):

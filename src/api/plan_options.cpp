@@ -35,6 +35,8 @@ RunRequest plan_of(const Options& options) {
   request.machine = options.machine;
   request.batch = options.batch;
   if (options.memory) request.memory = MemoryLimit{*options.memory};
+  if (options.steps == 0) throw UserError("the option 'steps' is 0: there is at least one");
+  request.steps = static_cast<std::int64_t>(options.steps.value_or(1));
   return request;
 }
 
@@ -58,6 +60,9 @@ void check_alone(const RunOptions& options, const Job& job) {
 RunRequest request_of(const ExplainOptions& options) {
   RunRequest request = plan_of(options);
   for (const std::string& planner : options.planners) check_planner(planner);
+  request.fed = {options.fed.begin(), options.fed.end()};
+  if (!request.fed.empty() && !options.steps)
+    throw UserError("the option 'fed' names inputs that are new in each step: give the option 'steps', too");
   request.explains = true;
   request.spmd = options.spmd;
   request.threads = threads_of(std::nullopt, {});

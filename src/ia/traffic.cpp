@@ -96,9 +96,29 @@ class Mover {
   const DeliveryListener& tell_;
 };
 
-void move_all(const IaStore& store, const IaPlan& plan, const DeliveryListener& tell) {
+template <class Nodes>
+void move_nodes(const IaStore& store, const Nodes& nodes, const DeliveryListener& tell) {
+  for (const IaId id : nodes) std::visit(Mover(store, store[id], tell), store[id].op);
+}
+
+/// Of a plan, which can run.
+std::vector<IaId> checked_nodes(const IaStore& store, const IaPlan& plan) {
   if (const std::string fault = fault_of(store, plan); !fault.empty()) throw Bug("a plan that cannot run: " + fault);
-  for (const IaId id : nodes_of(store, plan)) std::visit(Mover(store, store[id], tell), store[id].op);
+  return nodes_of(store, plan);
+}
+
+template <class Nodes>
+Traffic traffic_of(const IaStore& store, const Nodes& nodes) {
+  const std::vector<std::int64_t> none(static_cast<std::size_t>(store.sites()), 0);
+  Traffic traffic{none, none, 0};
+  move_nodes(store, nodes, [&](const Delivery& delivery, std::int64_t bytes) {
+    std::int64_t& received = traffic.received[static_cast<std::size_t>(delivery.to)];
+    std::int64_t& sent = traffic.sent[static_cast<std::size_t>(delivery.from)];
+    received = checked_add(received, bytes);
+    sent = checked_add(sent, bytes);
+    traffic.total = checked_add(traffic.total, bytes);
+  });
+  return traffic;
 }
 
 }  // namespace
@@ -118,23 +138,14 @@ std::int64_t bytes_of(const IaStore& store, IaId id) {
   return total;
 }
 
-Traffic bytes_of(const IaStore& store, const IaPlan& plan) {
-  const std::vector<std::int64_t> none(static_cast<std::size_t>(store.sites()), 0);
-  Traffic traffic{none, none, 0};
-  move_all(store, plan, [&](const Delivery& delivery, std::int64_t bytes) {
-    std::int64_t& received = traffic.received[static_cast<std::size_t>(delivery.to)];
-    std::int64_t& sent = traffic.sent[static_cast<std::size_t>(delivery.from)];
-    received = checked_add(received, bytes);
-    sent = checked_add(sent, bytes);
-    traffic.total = checked_add(traffic.total, bytes);
-  });
-  return traffic;
-}
+Traffic bytes_of(const IaStore& store, const IaPlan& plan) { return traffic_of(store, checked_nodes(store, plan)); }
+
+Traffic bytes_of(const IaStore& store, const std::set<IaId>& nodes) { return traffic_of(store, nodes); }
 
 std::vector<std::vector<std::int64_t>> bytes_between(const IaStore& store, const IaPlan& plan, std::int64_t group) {
   const auto groups = static_cast<std::size_t>((store.sites() + group - 1) / group);
   std::vector<std::vector<std::int64_t>> sent(groups, std::vector<std::int64_t>(groups, 0));
-  move_all(store, plan, [&](const Delivery& delivery, std::int64_t bytes) {
+  move_nodes(store, checked_nodes(store, plan), [&](const Delivery& delivery, std::int64_t bytes) {
     std::int64_t& known =
         sent[static_cast<std::size_t>(delivery.from / group)][static_cast<std::size_t>(delivery.to / group)];
     known = checked_add(known, bytes);

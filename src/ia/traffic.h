@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "ia/ia_program.h"
@@ -29,6 +30,8 @@ std::vector<Delivery> deliveries(const std::vector<Site>& holders, const std::ve
 /// its own. Throws UserError when a sum needs more than 63 bits, Bug when the plan is faulty.
 /// O(tuples and pieces delivered).
 Traffic bytes_of(const IaStore& store, const IaPlan& plan);
+/// The same of some of its operations.
+Traffic bytes_of(const IaStore& store, const std::set<IaId>& nodes);
 /// What neighbouring sites, in groups of so many, send to each other: bytes[from][to], exactly, as bytes_of counts
 /// them; from a group to itself what its sites send to each other. Throws as bytes_of does. O(tuples and pieces
 /// delivered).

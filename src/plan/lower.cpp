@@ -9,6 +9,7 @@
 #include "ia/from_tra.h"
 #include "plan/layout.h"
 #include "plan/routes.h"
+#include "plan/staying_inputs.h"
 
 namespace einrel {
 namespace {
@@ -24,6 +25,7 @@ class Lowering {
         transfers_(plan.sites),
         routes_(graph, plan, transfers_) {}
 
+  std::set<IaId> once() { return std::move(once_); }
   /// Per node of the store, the first vertex that has it.
   const std::vector<std::optional<std::size_t>>& vertices() const { return vertices_; }
 
@@ -58,6 +60,7 @@ class Lowering {
       brought->second = moved(there, grid_of(route.need), recutting(routes_.source(tensor, *number), route.need));
       vertices_.resize(store_.size(), state.now.index);
     }
+    if (stays(graph_.vertices[tensor])) once_.insert(brought->second);
     output = brought->second;
   }
 
@@ -144,6 +147,7 @@ class Lowering {
       const IaId there = brought_.at({tensor, *route.source});
       brought->second = moved(there, where, recutting(routes_.source(tensor, *number), route.need));
     }
+    if (stays(graph_.vertices[tensor])) once_.insert(brought->second);
     return brought->second;
   }
 
@@ -224,7 +228,8 @@ class Lowering {
   Transfers transfers_;
   Routes routes_;
   std::map<std::pair<std::size_t, std::size_t>, IaId> brought_;  // tensors by their routes
-  std::vector<IaId> ids_;                                        // per node
+  std::set<IaId> once_;
+  std::vector<IaId> ids_;  // per node
   std::vector<std::optional<std::size_t>> vertices_;
 };
 
@@ -236,7 +241,7 @@ LoweredPlan lower(const EinGraph& graph, const Plan& plan) {
   IaProgram ia{IaStore(plan.sites), {}, made.program.scalars};
   Lowering lowering(graph, made, plan, ia.store);
   ia.plan = lowering.run();
-  return {std::move(made.program), std::move(ia), lowering.vertices()};
+  return {std::move(made.program), std::move(ia), lowering.vertices(), lowering.once()};
 }
 
 }  // namespace einrel

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <optional>
+#include <set>
+#include <vector>
+
 #include "ia/ia_program.h"
 #include "plan/plan.h"
 #include "tra/from_einsum.h"
@@ -11,6 +15,7 @@ struct LoweredPlan {
   TraExpr tra;
   IaProgram ia;
   std::vector<std::optional<std::size_t>> vertices;  ///< per node of ia.store, the vertex that it is a part of
+  std::set<IaId> once;  ///< the nodes that bring inputs that stay (staying_inputs.h) to where they are used
 };
 
 /// The implementation of a plan. Every operand is cut as its vertex is, and brought to all sites that compute with it:

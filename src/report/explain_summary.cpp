@@ -79,9 +79,12 @@ std::string moved_lines(const Explanation& explained, const std::vector<VertexCo
   const PlanCosts& all = explained.plan().costs;
   if (explained.is_on_one_site()) return line("moved", "nothing: all is in one process; --sites N plans for more");
   if (all.bytes == 0) return line("moved", "nothing");
-  return line("moved",
-              fmt::format("{}, at most {} to a site", bytes_text(all.bytes), bytes_text(all.most_received()))) +
-         line("  most of it", bytes_list(most_moved(explained.graph(), folding, costs)));
+  const std::string most = fmt::format("at most {} to a site", bytes_text(all.most_received()));
+  const std::string moved =
+      all.steps == 1 ? fmt::format("{}, {}", bytes_text(all.bytes), most)
+                     : fmt::format("once {}; each step {}; {} in the first of {}", bytes_text(all.once.bytes),
+                                   bytes_text(all.bytes_of_later_steps()), most, all.steps);
+  return line("moved", moved) + line("  most of it", bytes_list(most_moved(explained.graph(), folding, costs)));
 }
 
 /// "119 ms predicted, of these 10.8 ms moving", then "H_1 79.4 %, Z 20.0 %": where the time goes.
@@ -89,7 +92,8 @@ std::string time_lines(const Explanation& explained, const Folding& folding) {
   const PlanCosts& costs = explained.plan().costs;
   std::vector<double> seconds;
   for (const VertexCost& cost : costs.vertices) seconds.push_back(cost.seconds);
-  std::string text = fmt::format("{} predicted", seconds_text(costs.seconds));
+  std::string text = fmt::format("{} predicted", seconds_text(costs.seconds - costs.once.seconds));
+  if (costs.steps > 1) text += fmt::format(" for each step, and {} once", seconds_text(costs.once.seconds));
   if (!explained.is_on_one_site()) text += fmt::format(", of these {} moving", seconds_text(costs.moving_seconds()));
   std::vector<std::string> texts;
   for (const auto& [name, share] : slowest(explained.graph(), folding, seconds))
@@ -105,11 +109,11 @@ std::string proof_line(const PlanReport& report) {
   if (!report.plan.at_least) return "";
   constexpr double rounding = 1e-6;
   const double least = *report.plan.at_least;
-  if (report.costs.seconds <= (1 + rounding) * least)
-    return line("  optimal", "proven: no plan that best looks at takes less");
+  const double seconds = report.costs.of(CostKind::seconds);
+  if (seconds <= (1 + rounding) * least) return line("  optimal", "proven: no plan that best looks at takes less");
   return line("  optimal",
               fmt::format("within {:.2g} % of the least possible: every plan that best looks at takes {} at least",
-                          100 * (report.costs.seconds / least - 1), seconds_text(least)));
+                          100 * (seconds / least - 1), seconds_text(least)));
 }
 
 /// What it costs to keep to what one program over a mesh says.

@@ -31,7 +31,7 @@ std::string planned_line(const PlanRunReport& run, double plan_seconds, std::str
 }
 
 /// What was measured of the processes: memory, chunks on disk, bytes received beside those predicted.
-std::string processes_text(const PlanRunReport& run, std::int64_t predicted_bytes) {
+std::string processes_text(const PlanRunReport& run, std::int64_t predicted_bytes, std::int64_t predicted_once = 0) {
   std::string text = fmt::format(
       "  peak memory of the process, with everything: {}; of it pages of files (mapped inputs, the program): {}\n",
       bytes_by_rank(run.peak_bytes), bytes_by_rank(run.file_bytes));
@@ -42,6 +42,9 @@ std::string processes_text(const PlanRunReport& run, std::int64_t predicted_byte
   if (!run.is_counted) return text + "  sites share this process's memory: what is predicted to move did not\n";
   text += fmt::format("  bytes received: predicted {}, counted {}; by rank", predicted_bytes, run.moved());
   for (const std::int64_t bytes : run.received) text += fmt::format(" {}", bytes);
+  if (predicted_once > 0)
+    text +=
+        fmt::format("; of these only in the first step: predicted {}, counted {}", predicted_once, run.moved_once());
   return text + "\n";
 }
 
@@ -71,7 +74,7 @@ std::string analysis_of_vertices(const Explanation& explained, const PlanRunRepo
   if (!measured.empty())
     text +=
         fmt::format("  seconds predicted by figures of machine {}, {}\n", printable(request.machine.name), measured);
-  return text + processes_text(run, plan.costs.bytes);
+  return text + processes_text(run, plan.costs.bytes, plan.costs.once.bytes);
 }
 
 std::string analysis_of_relations(const AlgebraFacts& facts, const std::vector<std::int64_t>& bytes,

@@ -153,8 +153,18 @@ void add_algebra(ordered_json& json, const AlgebraFacts& facts, const std::vecto
   }
 }
 
+/// Of several steps those of the first, and which of these no other has.
 ordered_json costs_json(const PlanCosts& costs) {
-  return {{"bound", costs.bound}, {"floats", costs.floats}, {"bytes", costs.bytes}, {"seconds", costs.seconds}};
+  ordered_json json{
+      {"bound", costs.bound}, {"floats", costs.floats}, {"bytes", costs.bytes}, {"seconds", costs.seconds}};
+  if (costs.steps == 1) return json;
+  const OnceCosts& once = costs.once;
+  json["steps"] = costs.steps;
+  json["once"] = {{"floats", once.floats}, {"bytes", once.bytes}, {"seconds", once.seconds}};
+  json["each_step"] = {{"floats", costs.floats - once.floats},
+                       {"bytes", costs.bytes_of_later_steps()},
+                       {"seconds", costs.seconds - once.seconds}};
+  return json;
 }
 
 /// The peak of the site that holds most. Tensors: largest first.
@@ -259,17 +269,19 @@ ordered_json summary_json(DType dtype, const Shape& shape, const Summary& summar
 
 /// What a run by a plan took.
 ordered_json measured_json(const PlanRunReport& run, double plan_seconds) {
-  return {{"seconds", run.seconds},
-          {"seconds_of_runs", run.runs},
-          {"plan_seconds", plan_seconds},
-          {"bytes_moved", run.is_counted ? run.moved() : 0},
-          {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
-          {"bytes_spilled", run.spilled},
-          {"bytes_read_back", run.read_back},
-          {"peak_memory", run.most_live()},
-          {"peak_memory_per_rank", run.peak_bytes},
-          {"file_pages_per_rank", run.file_bytes},
-          {"tasks", run.tasks}};
+  ordered_json json{{"seconds", run.seconds},
+                    {"seconds_of_runs", run.runs},
+                    {"plan_seconds", plan_seconds},
+                    {"bytes_moved", run.is_counted ? run.moved() : 0},
+                    {"bytes_moved_per_site", run.is_counted ? ordered_json(run.received) : ordered_json::array()},
+                    {"bytes_spilled", run.spilled},
+                    {"bytes_read_back", run.read_back},
+                    {"peak_memory", run.most_live()},
+                    {"peak_memory_per_rank", run.peak_bytes},
+                    {"file_pages_per_rank", run.file_bytes},
+                    {"tasks", run.tasks}};
+  if (run.is_counted && run.moved_once() > 0) json["bytes_moved_once"] = run.moved_once();
+  return json;
 }
 
 /// `outputs` are told in the order of the graph.

@@ -320,15 +320,19 @@ Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const Sou
   if (!asks_for_plan(request, job)) return {whole_tasks(compiled), request.threads};
   if (request.planner && plans_relations(*request.planner)) return choose_relations(compiled, request, job);
   Asked asked = asked_for(request, std::move(given), job);
-  std::optional<Compiled> recomputed;
-  if (!asked.given) recomputed = recomputed_for(compiled, asked.plan, asked.threads, job);
-  const Compiled& program = recomputed ? *recomputed : compiled;
+  std::optional<Compiled> planned =
+      planned_for_steps(compiled, request, asked.plan.memory && (!job.is_started || asked.spill));
+  if (!asked.given) {
+    std::optional<Compiled> again = recomputed_for(planned ? *planned : compiled, asked.plan, asked.threads, job);
+    if (again) planned = std::move(again);
+  }
+  const Compiled& program = planned ? *planned : compiled;
   if (steps != nullptr) asked.given = plan_beside(program, *steps, asked.plan);
   if (asked.plan.memory) give_back_at_once();
   ByPlan by_plan = chosen_by_name(program, asked, job.is_started && !asked.spill);
   if (request.explains && !has_few_chunks(by_plan.plan.plan)) {
     check_fits(program, by_plan.plan, by_plan.request, source);
-    return {.tasks = {}, .threads = asked.threads, .how = std::move(by_plan), .recomputed = std::move(recomputed)};
+    return {.tasks = {}, .threads = asked.threads, .how = std::move(by_plan), .planned = std::move(planned)};
   }
   const double planning = by_plan.plan.seconds;
   const auto start = std::chrono::steady_clock::now();
@@ -337,7 +341,7 @@ Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const Sou
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ByPlan& made = std::get<ByPlan>(chosen.how);
   if (!made.is_given && !request.explains) made.plan.seconds = planning + seconds;  // and cutting it, and its tasks
-  chosen.recomputed = std::move(recomputed);
+  chosen.planned = std::move(planned);
   return chosen;
 }
 
@@ -370,6 +374,8 @@ Chosen choose_beside(const StepsChosen& steps, const Compiled& compiled, const S
   RunRequest asked = steps.request;
   asked.planner = default_planner;
   if (std::exchange(asked.given, std::nullopt)) asked.sites = by_plan->plan.plan.sites;
+  asked.steps = 1;  // by itself
+  asked.fed.clear();
   asked.batch.reset();  // a label that the other program may not have, or that has another extent there
   return chosen_for(compiled, asked, source, job, is_within_limit ? nullptr : &steps);
 }

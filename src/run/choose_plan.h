@@ -45,12 +45,13 @@ struct Chosen {
   std::size_t threads = 1;  ///< that compute: fewer than asked for if chunks are too small, or StarPU has no more
   RunMemory memory = {};
   std::variant<ByItself, ByPlan, ByRelations> how = {};
-  /// The program instead of the one that was given, where some of its tensors are computed again: recompute.h.
-  std::optional<Compiled> recomputed = std::nullopt;
+  /// The program instead of the one that was given, where some of its tensors are computed again (recompute.h), or
+  /// inputs stay for several steps (planned_for_steps).
+  std::optional<Compiled> planned = std::nullopt;
 
   RunResources resources() const { return {threads, memory}; }
   /// The program that runs, of the one that this was chosen for.
-  const Compiled& program(const Compiled& given) const { return recomputed ? *recomputed : given; }
+  const Compiled& program(const Compiled& given) const { return planned ? *planned : given; }
 };
 
 /// What reports say of how a program runs.

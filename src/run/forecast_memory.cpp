@@ -40,6 +40,11 @@ std::vector<bool> uses_in_place(const TaskGraph& graph, const LayoutsOfInputs& i
   return in_place;
 }
 
+/// Whether an input is one that the first step makes, for all of them.
+bool is_brought(const PlannedTasks& tasks, std::size_t input) {
+  return tasks.first && input >= tasks.first->first_input();
+}
+
 /// What is held from task to task.
 class Held {
  public:
@@ -74,10 +79,12 @@ class Held {
     std::map<std::pair<std::size_t, HeldAs>, std::int64_t> bytes;
     for (std::size_t i = 0; i < counted_.size(); ++i) {
       if (!counted_[i]) continue;
+      const bool is_copy = is_brought(tasks_, i);
       const StoredRelation& input = tasks_.graph.inputs[i];
-      const auto name = std::find(tasks_.names.begin(), tasks_.names.end(), input.name);
+      const std::size_t of = is_copy ? tasks_.first->brought.of[i - tasks_.first->first_input()] : i;
+      const auto name = std::find(tasks_.names.begin(), tasks_.names.end(), tasks_.graph.inputs[of].name);
       const auto vertex = static_cast<std::size_t>(name - tasks_.names.begin());
-      bytes[{vertex, HeldAs::stored}] = checked_bytes(input.bound, input.dtype);
+      bytes[{vertex, is_copy ? HeldAs::copy : HeldAs::stored}] += checked_bytes(input.bound, input.dtype);
     }
     for (std::size_t a = 0; a < tasks_.graph.arrays.size(); ++a) {
       const std::optional<std::size_t>& maker = arrays_.maker(ArrayId{a});
@@ -142,7 +149,8 @@ SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layout
     if (state.input) is_held[*state.input] = !is_there(tasks.graph.inputs[*state.input]);
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    if (!is_there(tasks.graph.inputs[i]) && !is_held[i]) inputs[i].reset();
+    if (is_brought(tasks, i)) is_held[i] = true;
+    if (!is_held[i] && !is_there(tasks.graph.inputs[i])) inputs[i].reset();
   }
   return forecast(tasks, inputs, is_held);
 }

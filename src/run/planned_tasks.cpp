@@ -52,6 +52,8 @@ PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job
   LoweredPlan lowered = lower(compiled.graph, plan);
   lowered.tra = {};  // not beside the tasks: it takes a good part of what they do
   PlannedTasks tasks = tasks_of(lowered.ia, compiled.pass_options, job, most_bytes);
+  if (!lowered.once.empty())
+    tasks.first = FirstStep{take_out_brought(tasks.graph, lowered.once), bytes_of(lowered.ia.store, lowered.once)};
   tasks.vertices = std::move(lowered.vertices);
   for (const Vertex& vertex : compiled.graph.vertices) tasks.names.push_back(vertex.name);
   add_steps(compiled.graph, tasks);

@@ -8,6 +8,7 @@
 
 #include "exec/executors/executor.h"
 #include "exec/job/job.h"
+#include "exec/tasks/bring_once.h"
 #include "ia/traffic.h"
 #include "plan/plan.h"
 #include "run/algebra.h"
@@ -22,12 +23,23 @@ struct TaskState {
   std::optional<std::size_t> next;   ///< of TaskGraph::outputs
 };
 
+/// What only the first step does: it brings inputs that stay to where all steps use them (plan/staying_inputs.h).
+struct FirstStep {
+  BroughtOnce brought;
+  Traffic traffic;  ///< between sites
+
+  /// The first of the inputs of the other tasks that it brings; all that follow are, too.
+  std::size_t first_input() const { return brought.graph.inputs.size(); }
+};
+
 /// A plan as tasks, for this process or for a job of several.
 struct PlannedTasks {
-  TaskGraph graph;
+  TaskGraph graph;                                   ///< of each step
   std::vector<std::optional<std::size_t>> vertices;  ///< per operation (Task::node), its vertex, or where it stands
   std::vector<std::string> names;                    ///< of the vertices, or of the operations' results
-  Traffic traffic;                                   ///< that the plan has between the sites that were asked for
+  /// That the plan has between the sites that were asked for, with that of the first step.
+  Traffic traffic;
+  std::optional<FirstStep> first = std::nullopt;
   std::vector<TaskState> states = {};
   std::optional<std::size_t> until = std::nullopt;            ///< of TaskGraph::outputs: whether this step is the last
   std::optional<ScalarDeclaration> iteration = std::nullopt;  ///< if a kernel reads it

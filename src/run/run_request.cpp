@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "machine/machines.h"
+#include "plan/staying_inputs.h"
 #include "run/plan_file.h"
 
 namespace einrel {
@@ -14,6 +17,14 @@ bool plans_relations(const std::string& planner) { return planner == "table-1" |
 bool asks_for_plan(const RunRequest& request, const Job& job) {
   return job.is_started || request.planner || request.sites || request.cost || request.machine || request.memory ||
          request.batch || request.spmd || request.given || request.spill || !request.compared.empty();
+}
+
+std::optional<Compiled> planned_for_steps(const Compiled& compiled, const RunRequest& request, bool comes_and_goes) {
+  EinGraph graph = with_staying_inputs(compiled.graph, request.steps, request.fed);
+  if (comes_and_goes || graph == compiled.graph) return std::nullopt;
+  Compiled planned = compiled;
+  planned.graph = std::move(graph);
+  return planned;
 }
 
 std::optional<Plan> given_plan(const RunRequest& request, const Compiled& compiled) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -43,7 +44,11 @@ struct RunRequest {
   std::optional<std::string> batch = {};                       ///< PlanRequest::batch
   bool spmd = false;                                           ///< PlanRequest::spmd
   std::optional<std::variant<PlanFile, PlanText>> given = {};  ///< instead of a planner's
-  std::optional<std::string> spill = {};                       ///< folder for chunks that `memory` has no room for
+  /// How many steps it is planned for: inputs but `fed`, those that are new in each, stay where the first brings them
+  /// (plan/staying_inputs.h), unless chunks may have to come and go.
+  std::int64_t steps = 1;
+  std::set<std::string> fed = {};
+  std::optional<std::string> spill = {};  ///< folder for chunks that `memory` has no room for
   /// It is not to run, but EXPLAIN says how it would: for one site as in this process, for more as on a rank each.
   /// Tasks are made as far as they are few.
   bool explains = false;
@@ -57,6 +62,10 @@ bool plans_relations(const std::string& planner);
 
 /// Whether anything does; else a program runs by itself: on one site, where nothing is cut.
 bool asks_for_plan(const RunRequest& request, const Job& job);
+
+/// The program as it is planned for several steps; nothing where that is as it is given. `comes_and_goes`: chunks may
+/// have to. Throws UserError for a name in `fed` that is none of an input.
+std::optional<Compiled> planned_for_steps(const Compiled& compiled, const RunRequest& request, bool comes_and_goes);
 
 /// The plan that is given, if any, which decides on the sites. Throws UserError where it is none of this program, or
 /// for other sites than those asked for.

@@ -115,9 +115,21 @@ bool is_true_somewhere(const Job& job, bool here) {
   return !from_rank_0(job, is_true ? "true" : "").empty();
 }
 
-/// What rank 0 makes of what every rank did.
-PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const std::vector<double>& runs,
-                       const Job& job) {
+std::int64_t bytes_received(const TaskReport& report) {
+  return std::accumulate(report.received.begin(), report.received.end(), std::int64_t{0},
+                         [](std::int64_t sum, const auto& node) { return sum + node.second; });
+}
+
+/// The last of several runs, with what only the first one received.
+TaskReport with_received(TaskReport last, const TaskReport& once) {
+  for (const auto& [node, bytes] : once.received) last.received[node] += bytes;
+  return last;
+}
+
+/// What rank 0 makes of what every rank did: in its last run, and once, before the first.
+PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& last, const TaskReport& once,
+                       const std::vector<double>& runs, const Job& job) {
+  const TaskReport own = with_received(last, once);
   PlanRunReport report;
   report.runs.assign(runs.size(), 0);
   for (const std::vector<double>& rank : gather(job, runs)) {
@@ -140,19 +152,24 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& own, const s
   const std::int64_t peak_bytes = std::max(peak_resident_bytes().value_or(0), file_bytes);
   for (const std::vector<double>& rank :
        gather(job, {own.seconds, static_cast<double>(peak_bytes), static_cast<double>(own.spilled),
-                    static_cast<double>(own.read_back), static_cast<double>(file_bytes)})) {
+                    static_cast<double>(own.read_back), static_cast<double>(file_bytes),
+                    static_cast<double>(bytes_received(once))})) {
     report.seconds = std::max(report.seconds, rank[0]);
     report.peak_bytes.push_back(static_cast<std::int64_t>(rank[1]));
     report.spilled += static_cast<std::int64_t>(rank[2]);
     report.read_back += static_cast<std::int64_t>(rank[3]);
     report.file_bytes.push_back(static_cast<std::int64_t>(rank[4]));
+    report.received_once.push_back(static_cast<std::int64_t>(rank[5]));
   }
   const std::size_t vertices = tasks.names.size();
   report.vertex_seconds.assign(vertices, 0);
   report.vertex_bytes.assign(vertices, 0);
   report.vertex_live.assign(vertices, 0);
   report.is_counted = job.ranks > 1;
-  if (!report.is_counted) report.received = tasks.traffic.received;
+  if (!report.is_counted) {
+    report.received = tasks.traffic.received;
+    report.received_once = tasks.first ? tasks.first->traffic.received : std::vector<std::int64_t>();
+  }
   for (const std::vector<double>& rank : gather(job, by_vertex(tasks, own))) {
     std::int64_t received = 0;
     for (std::size_t v = 0; v < vertices; ++v) {
@@ -222,7 +239,8 @@ std::vector<const InputSource*> pointers_to(const std::vector<InputSource>& inpu
 InMemory Session::run(std::span<const InputSource* const> inputs, const ScalarBindings& scalars,
                       const std::stop_token& stop) {
   const TaskGraph& graph = tasks_.graph;
-  invariant(job_.ranks == 1 && tasks_.states.empty(), "a run in memory is of one process, and has no states");
+  invariant(job_.ranks == 1 && tasks_.states.empty() && !tasks_.first,
+            "a run in memory is of one process, one step, and has no states");
   if (inputs.size() != graph.inputs.size())
     throw UserError(fmt::format("the program has {} inputs, but {} are given", graph.inputs.size(), inputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i)
@@ -323,6 +341,7 @@ class Session::Stepping {
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const auto source = sources.find(inputs[i].name);
       if (source == sources.end()) continue;
+      invariant(!is_brought(i), "an input that stays where it was brought is not fed");
       check_type(inputs[i].name, inputs[i].dtype, inputs[i].bound, source->second);
       bindings_.inputs[i] = std::move(source->second);
       is_new[i] = true;
@@ -331,6 +350,12 @@ class Session::Stepping {
       const auto* const read = std::get_if<ReadInput>(&tasks_.graph.tasks[t].op);
       if (read != nullptr && is_new[read->input]) kept_[t].reset();
     }
+  }
+
+  bool is_brought(std::size_t input) const {
+    if (!tasks_.first) return false;
+    const std::vector<std::size_t>& of = tasks_.first->brought.of;
+    return std::find(of.begin(), of.end(), input) != of.end();
   }
 
   void count(const ScalarDeclaration& scalar) {
@@ -355,11 +380,37 @@ class Session::Stepping {
 /// Tasks that differ from rank to rank would wait for messages that nobody sends, or mix the parts of two plans.
 void Session::compare_ranks() {
   if (job_.ranks == 1 || std::exchange(is_compared_, true)) return;
-  check_alike(job_,
-              {{"another plan", "", digest_of(tasks_.graph),
+  const auto fact = [](const TaskGraph& graph) {
+    return Fact{"another plan", "", digest_of(graph),
                 "plans differ where ranks read other files of machines or plans, also those that einrel calibrate "
                 "has kept in another home folder, or, under a limit of memory, compute on other numbers of threads: "
-                "name one file of a machine, and give the threads"}});
+                "name one file of a machine, and give the threads"};
+  };
+  std::vector<Fact> facts{fact(tasks_.graph)};
+  if (tasks_.first) facts.push_back(fact(tasks_.first->brought.graph));
+  check_alike(job_, facts);
+}
+
+/// Brings inputs to where all steps use them. What lies with other ranks nobody reads here.
+InputSources Session::bring(const InputSources& sources, TaskReport& report) {
+  const BroughtOnce& brought = tasks_.first->brought;
+  const std::vector<TaskOutput>& outputs = brought.graph.outputs;
+  std::vector<Tensor> arrays(outputs.size(), Tensor(DType::f32, {}, {}, nullptr, nullptr));
+  std::vector<OutputWriter> writers;
+  for (Tensor& array : arrays) writers.push_back(writer_to(array, true));
+  const TaskBindings bindings = task_bindings(brought.graph, sources, std::move(writers), {});
+  std::optional<PreparedTasks> ready;
+  agree(job_, [&] { ready.emplace(brought.graph, bindings, job_.site()); });
+  report = executor_->run(*ready, bindings);
+  InputSources there;
+  for (std::size_t o = 0; o < outputs.size(); ++o) {
+    if (job_.ranks == 1 || brought.sites[o] == job_.rank) {
+      there[outputs[o].name] = std::move(arrays[o]);
+    } else {
+      there[outputs[o].name] = [](const auto&, const Shape&, std::byte*) { throw Bug("another rank's array is read"); };
+    }
+  }
+  return there;
 }
 
 PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWriter> writers,
@@ -370,12 +421,15 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
   for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
     if (tasks_.states[s].input) all[tasks_.states[s].type.name] = (*asked.states)[s].now();
   }
-  TaskBindings bindings = task_bindings(tasks_.graph, all, {}, scalars);
-  Stepping stepping(*this, std::move(writers), asked, bindings);
+  TaskReport once;
   TaskReport own;
   std::vector<double> runs;
+  bool is_last = false;
   {
     const ExecutorAtWork at_work(*executor_, asked.stop);
+    if (tasks_.first) all.merge(bring(all, once));
+    TaskBindings bindings = task_bindings(tasks_.graph, all, {}, scalars);
+    Stepping stepping(*this, std::move(writers), asked, bindings);
     TaskProgress progress;
     std::optional<Ticker> ticker;
     if (asked.listener) {
@@ -389,16 +443,21 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
       const PreparedTasks* ready = nullptr;
       agree(job_, [&] { ready = &ready_for(bindings); });
       own = executor_->run(*ready, bindings);
-      runs.push_back(own.seconds);
+      runs.push_back(own.seconds + (runs.empty() ? once.seconds : 0));
       is_done = stepping.end() || runs.size() == asked.count;
     }
+    is_last = stepping.is_last();
   }
-  PlanRunReport report = gathered(tasks_, own, runs, job_);
-  report.is_last = stepping.is_last();
+  PlanRunReport report = gathered(tasks_, own, once, runs, job_);
+  report.is_last = is_last;
   return report;
 }
 
 std::int64_t PlanRunReport::moved() const { return std::accumulate(received.begin(), received.end(), std::int64_t{0}); }
+
+std::int64_t PlanRunReport::moved_once() const {
+  return std::accumulate(received_once.begin(), received_once.end(), std::int64_t{0});
+}
 
 std::int64_t PlanRunReport::most_live() const { return *std::max_element(vertex_live.begin(), vertex_live.end()); }
 

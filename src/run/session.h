@@ -49,20 +49,26 @@ struct PlanRunReport {
   double seconds = 0;        ///< of the last run, as all below
   std::vector<double> runs;  ///< seconds of each step, on the rank that took longest
   std::size_t tasks = 0;
-  std::vector<std::int64_t> received;        ///< bytes, per site; where sites share memory, those that the plan counts
-  bool is_counted = false;                   ///< `received` are bytes that went from process to process
-  std::vector<std::vector<TaskSpan>> spans;  ///< per rank
+  /// Bytes, per site, in the first run; where sites share memory, those that the plan counts.
+  std::vector<std::int64_t> received;
+  std::vector<std::int64_t> received_once;         ///< those that no later run receives again: PlannedTasks::first
+  bool is_counted = false;                         ///< `received` are bytes that went from process to process
+  std::vector<std::vector<TaskSpan>> spans;        ///< per rank
   std::vector<std::vector<MessageSpan>> messages;  ///< per rank, those that it sent and those that it received
   std::vector<std::int64_t> peak_bytes;            ///< the most memory that each process had
   std::vector<std::int64_t> file_bytes;            ///< of it pages of files, at the end: mapped inputs, the program
   std::int64_t spilled = 0;                        ///< bytes written to disk for want of memory, all processes together
   std::int64_t read_back = 0;                      ///< bytes of those that were needed again
-  std::vector<std::int64_t> vertex_bytes;          ///< that came from other processes, all ranks together
+  std::vector<std::int64_t> vertex_bytes;          ///< that came from other processes in the first run, to all ranks
   std::vector<double> vertex_seconds;              ///< of all its tasks, on the rank where they took longest
   bool is_last = false;                            ///< `until` held after the last run
   std::vector<std::int64_t> vertex_live;  ///< the most bytes of tensors on a rank at the end of one of its tasks
 
-  std::int64_t moved() const;      ///< bytes to all sites together
+  std::int64_t moved() const;       ///< bytes to all sites together, in the first run
+  std::int64_t moved_once() const;  ///< those that no later run moves again
+  std::int64_t moved_by_all() const {
+    return moved() + (static_cast<std::int64_t>(runs.size()) - 1) * (moved() - moved_once());
+  }
   std::int64_t most_live() const;  ///< bytes, of all vertices
 };
 
@@ -77,7 +83,8 @@ struct InMemory {
 
 /// Tasks that run again and again, with states that each step hands to the next. From step to step stay what runs them
 /// (executor_for), the kernels that were made ready for inputs that lie alike and, where all repeats of a step read the
-/// same, what they read.
+/// same, what they read. Inputs that the plan lets stay are brought to where they are used by the first of the steps
+/// that are done together.
 class Session {
  public:
   /// `tasks` must outlive it. Throws as executor_for does.
@@ -106,6 +113,7 @@ class Session {
   struct Outside;
   class Stepping;
   const PreparedTasks& ready_for(const TaskBindings& bindings);
+  InputSources bring(const InputSources& sources, TaskReport& report);
   void compare_ranks();
 
   const PlannedTasks& tasks_;

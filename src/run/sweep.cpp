@@ -31,7 +31,9 @@ std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wante
       one.machine = machine;
       one.sites = sites;
       const PlanRequest request = plan_request(one);
-      auto [reports, refused] = plans_side_by_side(compiled, std::nullopt, wanted.planners, request);
+      const std::optional<Compiled> planned = planned_for_steps(compiled, one, false);
+      auto [reports, refused] =
+          plans_side_by_side(planned ? *planned : compiled, std::nullopt, wanted.planners, request);
       const double price = request.machine.dollars_per_hour * static_cast<double>(request.sites);
       for (PlanReport& report : reports)
         plans.push_back({request.machine.name, request.sites, price, std::move(report)});

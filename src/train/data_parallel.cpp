@@ -158,7 +158,7 @@ class DataParallel {
     const PlanRunReport report = program.step(constants_, reader, names_, program.scalars(),
                                               {.count = count, .states = &*states_, .stop = request_.stop}, after);
     course_->stop_clock();
-    course_->received(report.moved() * static_cast<std::int64_t>(report.runs.size()));
+    course_->received(report.moved_by_all());
     return report.is_last;
   }
 

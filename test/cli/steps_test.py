@@ -116,6 +116,47 @@ output next_S, next_M
         self.assertEqual(report["measured"]["bytes_moved"], report["cost"]["bytes"])
         np.testing.assert_array_equal(np.load(self.path("j.npy")), np.load(self.path("w.npy")))
 
+    def test_inputs_that_stay_are_moved_once(self):
+        program = self.text_file("serve.ein", """dims b=16 i=64 j=64
+input W[i,j]
+state X[b,i] = 1
+H[b,j] = relu(sum[i] X[b,i] * W[i,j])
+next X[b,i] = sum[j] 0.01 * H[b,j] * W[i,j]
+total[] = sum[b,j] H[b,j]
+output total
+""")
+        weights = 64 * 64 * 4
+        for ranks in (2, 3, 4):
+            bytes_of = {}
+            for steps in (1, 2, 20):
+                with self.subTest(ranks=ranks, steps=steps):
+                    result = job(ranks, "run", program, "--random", "3", "--steps", str(steps), "--cost", "bytes", "--json")
+                    self.assertEqual(result.code, 0, result)
+                    report = json.loads(result.out)
+                    cost, measured = report["cost"], report["measured"]
+                    self.assertEqual(measured["bytes_moved"], cost["bytes"])
+                    once = cost["once"]["bytes"] if steps > 1 else 0
+                    self.assertEqual(measured.get("bytes_moved_once", 0), once)
+                    if steps > 1:
+                        self.assertEqual(cost["steps"], steps)
+                        self.assertEqual(cost["each_step"]["bytes"], cost["bytes"] - once)
+                    bytes_of[steps] = (once, cost["bytes"] - once)
+            # Of many steps, none but the first moves weights: each site has them all, and its part of the batch.
+            self.assertEqual(bytes_of[20][0], (ranks - 1) * weights)
+            self.assertLess(bytes_of[20][1], bytes_of[1][1])
+        result = self.succeed("explain", program, "--sites", "4", "--steps", "1000", "--cost", "bytes")
+        self.assertRegex(result.out, r"moved +once 49\.2 kB; each step [^;]+; at most [^;]+ to a site in the first of 1000\n")
+        result = job(4, "run", program, "--random", "3", "--steps", "20", "--cost", "bytes", "--analyze")
+        self.assertIn(f"; of these only in the first step: predicted {3 * weights}, counted {3 * weights}\n", result.out)
+
+    def test_which_inputs_are_fed_is_said_with_steps(self):
+        program = self.text_file("z.ein", "dims i=4 j=6 k=5\ninput X[i,j], Y[j,k]\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n")
+        report = json.loads(self.succeed("explain", program, "--sites", "2", "--steps", "7", "--feed", "X", "--json").out)
+        self.assertEqual(report["cost"]["steps"], 7)
+        self.refuse(1, "explain", program, "--sites", "2", "--feed", "X", mentions=["--feed", "add --steps N"])
+        self.refuse(1, "explain", program, "--sites", "2", "--steps", "7", "--feed", "x", mentions=["'x'", "did you mean 'X'"])
+        self.refuse(1, "explain", program, "--sites", "2", "--steps", "0", mentions=["--steps"])
+
     def test_a_run_that_was_stopped_goes_on_to_the_bit(self):
         for run, more in ((self.succeed, []), (self.succeed, ["--sites", "3"]),
                           (lambda *arguments: job(3, *arguments), ["--threads", "1"])):

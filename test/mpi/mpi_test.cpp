@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <iterator>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -23,6 +24,7 @@
 #include "lang/expectations.h"
 #include "plan/lower.h"
 #include "plan/planners/planner.h"
+#include "plan/staying_inputs.h"
 #include "run/algebra.h"
 #include "run/chunked_outputs.h"
 #include "run/compile.h"
@@ -198,6 +200,85 @@ TEST(Ranks, GiveTheBitsOfSitesThatShareMemory) {
           << name;
     }
   }
+}
+
+/// While this lives, the executor of the process is not at work, so that a session can have its own.
+class ExecutorAtRest {
+ public:
+  ExecutorAtRest() { process().executor->end(); }
+  ~ExecutorAtRest() { process().executor->begin({}); }
+  ExecutorAtRest(const ExecutorAtRest&) = delete;
+  ExecutorAtRest& operator=(const ExecutorAtRest&) = delete;
+};
+
+/// Outputs of steps on all ranks, on rank 0; elsewhere the elements that were written there, others 0.
+struct StepsOnRanks {
+  Outputs outputs;
+  std::map<std::string, std::vector<double>> written;
+  PlanRunReport report;
+};
+
+StepsOnRanks steps_on_ranks(const PlannedTasks& tasks, const InputSources& sources, const StepsAsked& asked) {
+  StepsOnRanks run;
+  run.outputs = output_tensors(tasks.graph);
+  for (auto& [name, tensor] : run.outputs)
+    std::memset(tensor.mutable_data(), 0, static_cast<std::size_t>(tensor.byte_count()));
+  Session session(tasks, {1, {}}, job());
+  run.report = session.step(sources, writers_to(run.outputs, tasks.graph), {}, asked);
+  for (const auto& [name, tensor] : run.outputs) {
+    std::vector<double>& sums = run.written[name];
+    for (const std::vector<double>& values : gather(job(), values_of(tensor))) {
+      sums.resize(values.size(), 0);
+      for (std::size_t i = 0; i < values.size(); ++i) sums[i] += values[i];
+    }
+  }
+  return run;
+}
+
+/// What ranks receive in several steps is what the plan counts, and StarPU's messages are no more; each element is
+/// written by one rank.
+TEST(Ranks, BringInputsThatStayOnce) {
+  std::int64_t saved = 0;
+  // Few, since each session starts StarPU anew.
+  for (std::uint64_t seed = 0; seed < plannable_programs().size(); ++seed) {
+    Random random(seed);
+    const std::string& text = plannable_programs()[seed];
+    const Compiled alone = compile("steps", einrel::graph_of(text));
+    const Plan plan = random_plan(random, alone.graph, job().ranks);
+    InputSources first = sources_of(uneven_inputs(random, alone.graph));
+    const InputSources last = sources_of(uneven_inputs(random, alone.graph));
+    std::set<std::string> fed;
+    for (const auto& [name, source] : first) {
+      if (random.chance(0.4)) fed.insert(name);
+    }
+    InputSources news;
+    for (const std::string& name : fed) news[name] = last.at(name);
+    InputSources met = first;
+    for (const auto& [name, source] : news) met[name] = source;
+    const ExecutorAtRest at_rest;
+    const StepsOnRanks want = steps_on_ranks(tasks_of(alone, plan, job()), met, {});
+    for (const std::size_t steps : {2U, 5U}) {
+      SCOPED_TRACE(fmt::format("seed {}, {} steps\n{}", seed, steps, text));
+      Compiled many = alone;
+      many.graph = with_staying_inputs(alone.graph, static_cast<std::int64_t>(steps), fed);
+      const PlannedTasks tasks = tasks_of(many, plan, job());
+      const PlanCosts costs = costs_of(many.graph, plan, {});
+      bench::reset_moved_bytes();
+      const StepsOnRanks run = steps_on_ranks(tasks, first, {.count = steps, .feed = [&] { return news; }});
+      std::int64_t counted = 0;
+      for (const std::vector<double>& rank : gather(job(), {static_cast<double>(bench::moved_bytes().of_starpu)}))
+        counted += static_cast<std::int64_t>(rank.front());
+      if (job().rank != 0) continue;
+      EXPECT_EQ(counted, costs.bytes + (static_cast<std::int64_t>(steps) - 1) * costs.bytes_of_later_steps());
+      EXPECT_EQ(run.report.moved_by_all(), counted);
+      EXPECT_EQ(run.report.moved_once(), costs.once.bytes);
+      for (std::size_t site = 0; site < costs.received.size(); ++site)
+        EXPECT_EQ(run.report.received[site], costs.received[site]);
+      EXPECT_EQ(run.written, want.written);
+      saved += costs.once.bytes;
+    }
+  }
+  EXPECT_TRUE(job().rank != 0 || saved > 1000) << saved;
 }
 
 TEST(Ranks, ComputeWhatTheDocumentsOfTheLanguageSay) {

@@ -78,6 +78,8 @@ struct View {
 
 /// A tensor that comes from outside.
 struct Input {
+  /// So many steps read the same: it stays where the first of them brings it (plan/staying_inputs.h).
+  std::int64_t steps = 1;
   bool operator==(const Input&) const = default;
 };
 

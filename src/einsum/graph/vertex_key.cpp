@@ -52,7 +52,10 @@ struct PutOp {
   ByteKey& key;
   const Vertex& vertex;
 
-  void operator()(const Input&) const { key.put(vertex.bound); }
+  void operator()(const Input& input) const {
+    key.put(vertex.bound);
+    key.put(input.steps);
+  }
 
   void operator()(const EinSum& einsum) const {
     put_labels(einsum.labels);
@@ -145,6 +148,16 @@ std::vector<std::size_t> sides_of_steps(const ScalarExpr& expr, const Arguments&
   return sides;
 }
 
+/// For how many steps a tensor stays where it is brought.
+struct PutSteps {
+  ByteKey& key;
+  void operator()(const Input& input) const { key.put(input.steps); }
+  template <class Computed>
+  void operator()(const Computed& /*op*/) const {
+    key.put(std::int64_t{1});
+  }
+};
+
 }  // namespace
 
 void put_computation_of_inputs(ByteKey& key, const Vertex& vertex, const EinGraph& graph) {
@@ -153,6 +166,7 @@ void put_computation_of_inputs(ByteKey& key, const Vertex& vertex, const EinGrap
   for (const VertexId input : vertex.inputs) {
     key.put(graph[input].bound);
     key.put(graph[input].dtype);
+    std::visit(PutSteps{key}, graph[input].op);
     const auto first = std::find(vertex.inputs.begin(), vertex.inputs.end(), input);
     key.put(static_cast<std::size_t>(first - vertex.inputs.begin()));
   }

@@ -11,6 +11,7 @@
 #include "plan/cost/exact_costs.h"
 #include "plan/cost/modelled.h"
 #include "plan/routes.h"
+#include "plan/staying_inputs.h"
 #include "plan/transfers.h"
 
 namespace einrel {
@@ -20,8 +21,10 @@ class Accounting {
  public:
   Accounting(const EinGraph& graph, const Plan& plan, const Machine& machine, Transfers& transfers)
       : graph_(graph), plan_(plan), exact_(graph, machine, transfers), routes_(graph, plan, transfers) {
-    tally_.received.assign(static_cast<std::size_t>(plan.sites), 0);
-    tally_.crossing.assign(machine.links.size(), 0);
+    for (Tally* const tally : {&tally_, &tally_once_}) {
+      tally->received.assign(static_cast<std::size_t>(plan.sites), 0);
+      tally->crossing.assign(machine.links.size(), 0);
+    }
   }
 
   PlanCosts run() {
@@ -35,13 +38,23 @@ class Accounting {
       costs_.bytes = checked_add(costs_.bytes, cost.bytes());
       costs_.seconds += cost.seconds;
     }
-    if (plan_.sites == 1) costs_.floats = 0;  // there is nowhere to move to
+    if (plan_.sites == 1) costs_.floats = costs_.once.floats = 0;  // there is nowhere to move to
+    add_once();
     costs_.received = std::move(tally_.received);
     costs_.crossing = std::move(tally_.crossing);
     return std::move(costs_);
   }
 
  private:
+  /// What inputs that stay have received is a part of all that was.
+  void add_once() {
+    for (std::size_t site = 0; site < tally_.received.size(); ++site) tally_.add(site, tally_once_.received[site]);
+    for (std::size_t l = 0; l < tally_.crossing.size(); ++l) tally_.crossing[l] += tally_once_.crossing[l];
+    for (const VertexCost& cost : costs_.vertices) costs_.once.bytes = checked_add(costs_.once.bytes, cost.once_bytes);
+    costs_.once.received = std::move(tally_once_.received);
+    costs_.steps = steps_of(graph_);
+  }
+
   VertexCost of(std::size_t v) {
     VertexCost cost = exact_.alone(v, plan_.vertices[v], tally_);
     if (is_input(graph_.vertices[v])) return cost;
@@ -78,10 +91,16 @@ class Accounting {
     }
     const Route& route = routes_.route(producer, number);
     if (route.source) cost.has_received_before = true;
-    const MoveCost moved = exact_.move(graph_.vertices[producer], routes_.source(producer, number), route, &tally_);
+    const Vertex& tensor = graph_.vertices[producer];
+    Tally& tally = stays(tensor) ? tally_once_ : tally_;
+    const MoveCost moved = exact_.move(tensor, routes_.source(producer, number), route, &tally);
     cost.floats += moved.floats;
     cost.moving += moved.moving;
     cost.seconds += moved.copying + moved.moving;
+    if (!stays(tensor)) return moved.bytes;
+    costs_.once.floats += moved.floats;
+    costs_.once.seconds += moved.copying + moved.moving;
+    cost.once_bytes = checked_add(cost.once_bytes, moved.bytes);
     return moved.bytes;
   }
 
@@ -89,6 +108,7 @@ class Accounting {
   const Plan& plan_;
   PlanCosts costs_;
   Tally tally_;
+  Tally tally_once_;
   ExactCosts exact_;
   Routes routes_;
   std::set<std::pair<std::size_t, std::size_t>> sent_;  // tensors and their routes
@@ -114,13 +134,14 @@ double PlanCosts::moving_seconds() const {
 }
 
 double PlanCosts::of(CostKind kind) const {
+  const double not_paid = 1 - 1 / static_cast<double>(steps);  // of what only the first step has
   switch (kind) {
     case CostKind::bound: return bound;
-    case CostKind::floats: return floats;
-    case CostKind::bytes: return static_cast<double>(bytes);
+    case CostKind::floats: return floats - not_paid * once.floats;
+    case CostKind::bytes: return static_cast<double>(bytes) - not_paid * static_cast<double>(once.bytes);
     case CostKind::seconds: break;
   }
-  return seconds;
+  return seconds - not_paid * once.seconds;
 }
 
 PlanCosts costs_of(const EinGraph& graph, const Plan& plan, const Machine& machine) {

@@ -62,13 +62,23 @@ struct VertexCost {
   std::vector<std::int64_t> operand_bytes;  ///< received for each operand; 0 where an earlier vertex needed it likewise
   std::int64_t reduced_bytes = 0;           ///< of partial results
   std::int64_t feedback_bytes = 0;          ///< of a state: received of its next value, so that that lies where it does
+  std::int64_t once_bytes = 0;       ///< of all these, those of inputs that stay: only the first step receives them
   bool has_received_before = false;  ///< something that it has, or gets, from what an earlier vertex or operand needed
   double seconds = 0;                ///< of which `moving` are spent receiving
   double moving = 0;
   std::int64_t bytes() const;
 };
 
-/// What a plan costs, exactly: of the sites that it names.
+/// What it costs to bring inputs that stay there (staying_inputs.h) to where they are used: in the first step.
+struct OnceCosts {
+  double floats = 0;
+  std::int64_t bytes = 0;
+  std::vector<std::int64_t> received;  ///< bytes, per site
+  double seconds = 0;
+};
+
+/// What a plan costs, exactly: of the sites that it names. What is said of a step is said of the first; `once` is the
+/// part of it that no later one has.
 struct PlanCosts {
   double bound = 0;
   double floats = 0;
@@ -78,7 +88,11 @@ struct PlanCosts {
   std::vector<double> crossing;
   double seconds = 0;
   std::vector<VertexCost> vertices;
+  OnceCosts once;
+  std::int64_t steps = 1;  ///< that the plan is for
+  /// Of a step, on average over all of them: what planners make least, since it is least where their sum is.
   double of(CostKind kind) const;
+  std::int64_t bytes_of_later_steps() const { return bytes - once.bytes; }
   std::int64_t most_received() const;
   double moving_seconds() const;  ///< of all vertices
 };

@@ -8,6 +8,7 @@
 #include "plan/cost/bound_cost.h"
 #include "plan/cost/cost.h"
 #include "plan/cost/modelled.h"
+#include "plan/staying_inputs.h"
 
 namespace einrel {
 namespace {
@@ -172,6 +173,41 @@ class SecondsModel : public CostModel {
   BytesModel bytes_;
 };
 
+/// Another model, but inputs that stay where they are brought cost what a step pays of that.
+class AverageStep : public CostModel {
+ public:
+  explicit AverageStep(std::unique_ptr<CostModel> of_one) : of_one_(std::move(of_one)) {}
+  double of_vertex(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan) const override {
+    return of_one_->of_vertex(graph, vertex, plan);
+  }
+  std::vector<double> of_moves(const Vertex& tensor, const std::vector<Layout>& have,
+                               const std::vector<Layout>& need) const override {
+    std::vector<double> costs = of_one_->of_moves(tensor, have, need);
+    for (double& cost : costs) cost *= share_of_step(tensor);
+    return costs;
+  }
+  double of_input(const Vertex& tensor, const Layout& need) const override {
+    return share_of_step(tensor) * of_one_->of_input(tensor, need);
+  }
+  double of_misplacing(const Vertex& tensor, const Layout& layout, std::int64_t sites) const override {
+    return share_of_step(tensor) * of_one_->of_misplacing(tensor, layout, sites);
+  }
+  bool sends_once() const override { return of_one_->sends_once(); }
+
+ private:
+  std::unique_ptr<CostModel> of_one_;
+};
+
+std::unique_ptr<CostModel> model_of_one_step(CostKind kind, const Machine& machine) {
+  switch (kind) {
+    case CostKind::bound: return std::make_unique<BoundModel>();
+    case CostKind::floats: return std::make_unique<FloatsModel>();
+    case CostKind::bytes: return std::make_unique<BytesModel>();
+    case CostKind::seconds: break;
+  }
+  return std::make_unique<SecondsModel>(machine);
+}
+
 }  // namespace
 
 double one_site_seconds(const EinGraph& graph, std::size_t vertex, const Machine& machine) {
@@ -181,13 +217,7 @@ double one_site_seconds(const EinGraph& graph, std::size_t vertex, const Machine
 }
 
 std::unique_ptr<CostModel> cost_model(CostKind kind, const Machine& machine) {
-  switch (kind) {
-    case CostKind::bound: return std::make_unique<BoundModel>();
-    case CostKind::floats: return std::make_unique<FloatsModel>();
-    case CostKind::bytes: return std::make_unique<BytesModel>();
-    case CostKind::seconds: break;
-  }
-  return std::make_unique<SecondsModel>(machine);
+  return std::make_unique<AverageStep>(model_of_one_step(kind, machine));
 }
 
 }  // namespace einrel

@@ -11,6 +11,7 @@
 #include "plan/cost/cost.h"
 #include "plan/layout.h"
 #include "plan/routes.h"
+#include "plan/staying_inputs.h"
 #include "plan/transfers.h"
 
 namespace einrel {
@@ -89,6 +90,9 @@ class Holdings {
     }
     for (const VertexId output : graph_.outputs) last_[output.index] = count - 1;
     for (const State& state : graph_.steps.states) last_[state.now.index] = count - 1;
+    for (std::size_t v = 0; v < count; ++v) {
+      if (last_[v] && stays(graph_.vertices[v])) last_[v] = count - 1;
+    }
   }
 
   void store(std::size_t v) {
@@ -120,6 +124,11 @@ class Holdings {
       const auto* const elements =
           is_cut_alike(have, need) ? &transfers_.received(have, need, tensor.bound) : held(producer, need);
       copy->second = {producer, HeldAs::copy, v, v, element_bytes(tensor), elements};
+    }
+    if (stays(tensor)) {
+      copy->second.from = 0;
+      copy->second.to = graph_.vertices.size() - 1;
+      return;
     }
     // What it is, or was, taken from is there, too, and may be it in part.
     for (std::optional part(number); part; part = routes_.route(producer, *part).source)

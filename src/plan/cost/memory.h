@@ -51,6 +51,7 @@ struct SitePeak {
 /// - inputs and results that are still to be read, and outputs, as they lie; an input from the start;
 /// - while a vertex is computed, and until the last that needs them likewise: the chunks of operands that it does not
 ///   have in that cut;
+/// - of inputs that stay where they are brought (staying_inputs.h): these chunks, all the time, and the inputs;
 /// - while a vertex is computed: its result and, where what it reduces is spread, a partial result, at the owners of
 ///   the result those of all others of their group besides, of what they own; a partial result for each of its parts
 ///   where they are not reduced one onto the other.

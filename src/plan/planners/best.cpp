@@ -20,6 +20,7 @@
 #include "plan/refine/ordered_candidates.h"
 #include "plan/search/cost_network.h"
 #include "plan/search/elimination.h"
+#include "plan/staying_inputs.h"
 #include "plan/transfers.h"
 
 namespace einrel {
@@ -333,7 +334,7 @@ class BestSearch {
           for (const Layout& need : needs[n]) most = std::max(most, exact_.seconds_at_least(tensor, have[h], need));
           return most;
         });
-        costs.push_back(cost / static_cast<double>(readers));
+        costs.push_back(share_of_step(tensor) * cost / static_cast<double>(readers));
       }
     }
     return costs;
@@ -427,10 +428,10 @@ Plan with_inputs_laid_out(const EinGraph& graph, Plan plan, const Machine& machi
 
 Plan best_plan(const EinGraph& graph, const PlanRequest& request, const Plan& start, const ProofEffort& effort) {
   Plan best = start;
-  double cost = costs_of(graph, start, request.machine).seconds;
+  double cost = costs_of(graph, start, request.machine).of(CostKind::seconds);
   const auto take_if_better = [&](const Plan& plan) {
     Plan other = with_inputs_laid_out(graph, plan, request.machine);
-    const double seconds = costs_of(graph, other, request.machine).seconds;
+    const double seconds = costs_of(graph, other, request.machine).of(CostKind::seconds);
     if (seconds >= cost || (request.memory && peak_of(graph, other).bytes > *request.memory)) return;
     best = std::move(other);
     cost = seconds;

@@ -500,9 +500,9 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
     // Each piece starts a kernel call, which counts; that operands are not put together saves a tenth of the time of
     // large products, and does not.
     constexpr double allowed = 1.01;
-    const double most = allowed * std::min(costs_of(graph, plan, machine).seconds, least_of_others);
+    const double most = allowed * std::min(costs_of(graph, plan, machine).of(kind), least_of_others);
     const bool stays_fitting = !fits || !is_allowed || is_allowed(in_pieces);
-    if (stays_fitting && costs_of(graph, in_pieces, machine).seconds <= most) plan = std::move(in_pieces);
+    if (stays_fitting && costs_of(graph, in_pieces, machine).of(kind) <= most) plan = std::move(in_pieces);
   }
   plan.planner = "eindecomp";
   return plan;

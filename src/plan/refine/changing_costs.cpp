@@ -9,6 +9,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/refine/numbering.h"
+#include "plan/staying_inputs.h"
 
 namespace einrel {
 namespace {
@@ -84,7 +85,7 @@ double ChangingCosts::cost_of_moves(std::size_t tensor) {
   const auto bring = [&](Layout need) {
     const std::size_t known = routes.count();
     const std::optional<std::size_t> number = routes.find_or_add(std::move(need), vertex.bound, transfers_);
-    if (number && *number == known) cost += exact_.move(vertex, routes, known).of(kind_);
+    if (number && *number == known) cost += share_of_step(vertex) * exact_.move(vertex, routes, known).of(kind_);
   };
   for (const Reader& reader : readers_[tensor]) {
     routes.next_reader();

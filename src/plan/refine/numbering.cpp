@@ -335,7 +335,9 @@ void number_sites(const EinGraph& graph, Plan& plan, Transfers& transfers) {
   // One vertex after the other, what crosses less for one may cross more for those that follow.
   Plan other = plan;
   Numbering(graph, other, transfers, false).run();
-  const auto seconds = [&](const Plan& of) { return costs_of(graph, of, transfers.machine(), transfers).seconds; };
+  const auto seconds = [&](const Plan& of) {
+    return costs_of(graph, of, transfers.machine(), transfers).of(CostKind::seconds);
+  };
   if (seconds(other) < seconds(plan)) plan = std::move(other);
 }
 

@@ -74,7 +74,7 @@ struct RunReport {
   std::optional<std::string> planner;        ///< whose plan it was, if it followed one
   std::int64_t sites = 1;                    ///< that the plan has
   double plan_seconds = 0;                   ///< that planning took; 0 where a plan was kept from an earlier run
-  std::int64_t bytes_moved = 0;              ///< between sites, as the plan counts them
+  std::int64_t bytes_moved = 0;              ///< between sites, as the plan counts them; in the first step
   std::vector<std::int64_t> bytes_moved_to;  ///< the same, per site that was asked for and receives them
   std::int64_t predicted_peak = 0;           ///< bytes of inputs, outputs and what lies between; of a site
   std::int64_t spilled = 0;                  ///< bytes of chunks written to disk for want of memory
@@ -103,6 +103,10 @@ struct ExplainOptions {
   std::optional<std::int64_t> memory = {};  ///< bytes that a site may hold; else those of `machine`
   std::optional<std::string> batch = {};    ///< the label of samples; else the first one of the first input
   bool spmd = false;                        ///< only plans that one program over a mesh of all sites says
+  /// How often the program is to run: inputs stay where the first step brings them, and the plan makes the sum of all
+  /// steps least. Else once.
+  std::optional<std::size_t> steps = {};
+  std::vector<std::string> fed = {};  ///< inputs that are new in each of the steps
 };
 
 /// What labels are called in plans and in what is said of them. Statements of a program that is built name them each by
