@@ -121,7 +121,9 @@ def test_texts_of_a_folder(tmp_path, rng):
     np.testing.assert_allclose(np.asarray(models.encoder(tmp_path).encode(list(TEXT))), wanted, atol=1e-4)
 
 
-def test_texts_of_a_gguf(tmp_path, rng):
+@pytest.mark.parametrize("says_start", [False, True])
+def test_texts_of_a_gguf(says_start, tmp_path, rng):
+    """Texts begin with one [CLS], whether or not the file says so, as newer ones do."""
     weights = random_weights(CONFIG, rng)
     in_file = [
         piece if piece.startswith("[") else piece[2:] if piece.startswith("##") else f"▁{piece}"
@@ -134,6 +136,9 @@ def test_texts_of_a_gguf(tmp_path, rng):
         writer.add_unk_token_id(1)
         writer.add_bos_token_id(2)
         writer.add_sep_token_id(3)
+        if says_start:
+            writer.add_add_bos_token(True)
+            writer.add_add_eos_token(True)
 
     tensors = {gguf_name(name): (weight, None) for name, weight in weights.items()}
     write_gguf(tmp_path / "m.gguf", tensors, "mean", vocabulary)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import struct
+import tracemalloc
+from functools import partial
 
+import language_models
 import ml_dtypes
 import numpy as np
 import pytest
@@ -40,6 +43,8 @@ KINDS = {
     "linear": {"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
     "llama3": {"rope_scaling": LLAMA3, "rope_theta": 500.0},
     "mistral": {"model_type": "mistral", "sliding_window": 3},
+    "mistral_without_window": {"model_type": "mistral", "sliding_window": 0},
+    "scales_of_one": {"logits_scaling": 1.0, "residual_multiplier": 1, "attention_multiplier": 0.25},
     "qwen2": {"model_type": "qwen2", "tie_word_embeddings": True},
     "qwen3": {"model_type": "qwen3", "head_dim": 20},
 }
@@ -88,6 +93,72 @@ def test_kinds_in_gguf(kind, tmp_path, rng):
     found, found_tokens = generated(models.load(tmp_path / "m.gguf"), [PROMPT], 4)
     np.testing.assert_allclose(found[:, 0], wanted, atol=1e-3)
     assert found_tokens == [tokens]
+
+
+def written_gguf(path, config, weights, entries, more):
+    """A GGUF file with these entries of metadata as floats or whole numbers, and these tensors besides the weights."""
+
+    def add(writer):
+        for name, value in entries.items():
+            kind = {int: writer.add_uint32, float: writer.add_float32, str: writer.add_string}[type(value)]
+            kind(f"{config['model_type']}.{name}", value)
+
+    tensors = {name: (weight, None) for name, weight in in_gguf(config, weights).items()}
+    write_gguf(path, config, tensors | {name: (data, None) for name, data in more.items()}, add)
+    return path
+
+
+LINEAR = {"rope.scaling.type": "linear", "rope.scaling.factor": 4.0}
+
+
+@pytest.mark.parametrize("entries", [{}, LINEAR, {"rope.scaling.factor": 4.0}, {"rope.scaling.type": "none"}])
+@pytest.mark.parametrize("factors", [None, [1.0, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0, 8.0]])
+def test_factors_of_frequencies_in_gguf(entries, factors, tmp_path, rng, monkeypatch):
+    """A file may have one for all, some as a tensor, or both, which are multiplied."""
+    weights = random_weights(CONFIG, rng)
+    more = {} if factors is None else {"rope_freqs.weight": np.array(factors, "f")}
+    model = models.load(written_gguf(tmp_path / "m.gguf", CONFIG, weights, entries, more))
+    all_factors = np.array(factors or 1.0) * entries.get("rope.scaling.factor", 1.0)
+    frequencies = language_models.frequencies_of(CONFIG) / all_factors
+    monkeypatch.setattr(language_models, "frequencies_of", lambda config: frequencies)
+    wanted, tokens = greedy(CONFIG, weights, PROMPT, 4)
+    found, found_tokens = generated(model, [PROMPT], 4)
+    np.testing.assert_allclose(found[:, 0], wanted, atol=1e-3)
+    assert found_tokens == [tokens]
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [{"attention.sliding_window": 0}, {"attention.scale": 0.25, "logit_scale": 1.0, "rope.scaling.attn_factor": 1.0}],
+)
+def test_metadata_that_change_nothing(entries, tmp_path, rng):
+    weights = random_weights(CONFIG, rng)
+    model = models.load(written_gguf(tmp_path / "m.gguf", CONFIG, weights, entries, {}))
+    np.testing.assert_allclose(generated(model, [PROMPT], 4)[0][:, 0], greedy(CONFIG, weights, PROMPT, 4)[0], atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "entries"),
+    [
+        ("llama", {"attention.scale": 1.0}),
+        ("llama", {"rope.scaling.attn_factor": 1.5}),
+        ("llama", {"logit_scale": 0.1}),
+        ("llama", {"residual_scale": 0.2}),
+        ("llama", {"embedding_scale": 12.0}),
+        ("qwen2", {"attention.sliding_window": 3}),
+    ],
+)
+def test_metadata_that_are_not_supported(kind, entries, tmp_path, rng):
+    config = CONFIG | {"model_type": kind}
+    path = written_gguf(tmp_path / "m.gguf", config, random_weights(config, rng), entries, {})
+    with pytest.raises(models.ModelError, match=rf"{kind}.{next(iter(entries))} is .*not supported"):
+        models.load(path)
+
+
+def test_factors_that_are_none(tmp_path, rng):
+    weights, more = random_weights(CONFIG, rng), {"rope_freqs.weight": np.zeros(8, "f")}
+    with pytest.raises(models.ModelError, match="tensor 'rope_freqs.weight' has elements that are no numbers above 0"):
+        models.load(written_gguf(tmp_path / "m.gguf", CONFIG, weights, {}, more))
 
 
 def half_types_in_gguf(config, weights, kind):
@@ -264,6 +335,24 @@ def test_the_program_of_a_configuration_alone(tmp_path):
     assert "h100-server" in program.explain(sites=4, machine="h100-server")
 
 
+def test_capacities(tmp_path, folder):
+    """Those that a step or the model cannot have are errors; without one it is at least the step's tokens."""
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG | {"max_position_embeddings": 9000}))
+    for tokens, capacity in ((8192, 8192), (1, 4096)):
+        assert f" t={capacity}\n" in models.program(tmp_path, tokens=tokens).text
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    assert " t=64\n" in models.program(tmp_path).text
+    for make in (partial(models.program, tmp_path), models.load(folder[0]).program):
+        with pytest.raises(ValueError, match="tokens=8, capacity=4: a step cannot have more tokens"):
+            make(batch=1, tokens=8, capacity=4)
+        with pytest.raises(ValueError, match="batch=0: give 1 or more"):
+            make(batch=0, tokens=1, capacity=4)
+        with pytest.raises(ValueError, match="tokens=0: give 1 or more"):
+            make(batch=1, tokens=0, capacity=4)
+        with pytest.raises(models.ModelError, match="texts of 65 tokens: the model has 64 positions"):
+            make(batch=1, tokens=1, capacity=65)
+
+
 def cut(file, keep):
     data = file.read_bytes()
     file.write_bytes(data[: len(data) - keep if keep < 0 else keep])
@@ -321,6 +410,14 @@ NORM = "model.layers.1.input_layernorm.weight"
         (lambda w, c: c.update(rope_scaling={"rope_type": "yarn"}), "rope_type is 'yarn'"),
         (lambda w, c: c.update(rms_norm_eps="1"), "rms_norm_eps is '1'"),
         (lambda w, c: c.update(partial_rotary_factor=0.5), "partial_rotary_factor is not 1"),
+        (lambda w, c: c.update(rms_norm_eps=10**400), "rms_norm_eps is 1000"),
+        (lambda w, c: c.update(tie_word_embeddings="false"), "tie_word_embeddings is 'false': it has to be true or"),
+        (lambda w, c: c.update(rope_scaling={"factor": 4.0}), "factor is 4.0, which is not supported"),
+        (lambda w, c: c.update(rope_scaling=LLAMA3 | {"attention_factor": 1.5}), "attention_factor is 1.5"),
+        (lambda w, c: c.update(attention_multiplier=1.0), "attention_multiplier is 1.0.* supported: 0.25"),
+        (lambda w, c: c.update(logits_scaling=8.0), "logits_scaling is 8.0"),
+        (lambda w, c: c.update(residual_multiplier=0.2), "residual_multiplier is 0.2"),
+        (lambda w, c: c.update(embedding_multiplier=12), "embedding_multiplier is 12"),
     ],
 )
 def test_what_is_wrong_with_a_folder(change, message, tmp_path, rng):
@@ -378,6 +475,46 @@ def test_a_gguf_with_any_byte_of_its_header_changed(gguf_file, rng):
             assert "m.gguf" in str(error) or "heads" in str(error) or "layers" in str(error) or "pairs" in str(error)
 
 
+@pytest.mark.parametrize("kind", ["i4", "text"])
+def test_a_gguf_whose_array_has_another_length(kind, tmp_path, rng):
+    """It takes no time and memory of that length: the rest of the file says how long an array may be."""
+    weights = random_weights(CONFIG, rng)
+
+    def add(writer):
+        writer.add_array("general.marked", [7] * 11 if kind == "i4" else ["seven"] * 11)
+
+    path = tmp_path / "m.gguf"
+    tensors = {name: (weight, None) for name, weight in in_gguf(CONFIG, weights).items()}
+    write_gguf(path, CONFIG, tensors, add)
+    whole = path.read_bytes()
+    at = whole.index(b"general.marked") + len(b"general.marked") + 8
+    assert whole[at : at + 8] == struct.pack("<Q", 11)
+    path.write_bytes(whole[:at] + struct.pack("<Q", 2**40) + whole[at + 8 :] + bytes(2**20))
+    tracemalloc.start()
+    try:
+        with pytest.raises(models.ModelError, match="damaged GGUF file"):
+            models.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 8 * 2**20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("hook", ["_get", "_get_field_parts", "_build_tensors"])
+def test_a_reader_that_does_not_call_what_checks_is_refused(hook, gguf_file, monkeypatch):
+    """As another version of the package may be."""
+    import gguf
+
+    class Other(gguf.GGUFReader):
+        def __init__(self, path):
+            own = getattr(gguf.GGUFReader, hook)
+            setattr(self, hook, own.__get__(self))
+            super().__init__(path)
+
+    monkeypatch.setattr(gguf, "GGUFReader", Other)
+    with pytest.raises(models.ModelError, match="this version of the package gguf reads files unchecked"):
+        models.load(gguf_file[0])
+
+
 def test_a_safetensors_with_any_byte_of_its_header_changed(folder, rng):
     """It may still be a model; else it is an error of ours, and says the file."""
     path, _ = folder
@@ -417,6 +554,13 @@ def test_packages_that_are_missing_are_named(gguf_file, monkeypatch):
         ([[50]], {}, "the token 50; the model has tokens up to 49"),
         ([[1] * 40], {"tokens": 30}, "30 more need 69 positions; the model has 64"),
         ([[1]], {"tokens": 0}, "tokens=0"),
+        ([[1]], {"tokens": 10**30}, "tokens=1000"),
+        ([[1]], {"temperature": float("nan")}, "temperature=nan"),
+        ([[1]], {"temperature": float("inf")}, "temperature=inf"),
+        ([[1]], {"temperature": 1e-320}, "temperature=1e-320: give 0, or a number from 1e-06 on"),
+        ([[1]], {"seed": -1}, "seed=-1"),
+        ([[1]], {"seed": 2**53}, "below 2\\*\\*53"),
+        ([[1]], {"options": {"threads": 0}}, "threads=0"),
     ],
 )
 def test_what_is_wrong_with_a_prompt(folder, prompts, more, message):

@@ -14,8 +14,8 @@ from on_ranks import run_on
 
 import einrel as er
 from einrel import models
-from einrel.models._command import main, pieces
-from einrel.models._tokenizer import tokenizer_of_gguf
+from einrel.models._command import main
+from einrel.models._tokenizer import Tokenizer, tokenizer_of_gguf
 
 WORDS = [f"w{number}" for number in range(48)]
 TEMPLATE = (
@@ -141,12 +141,24 @@ def test_as_a_process(folder):
         (["--temperature", "-1"], "temperature=-1.0"),
         (["--planner", "no", "--sites", "2"], "there is no planner 'no'"),
         (["--memory", "2 apples"], "memory='2 apples' is no size"),
+        (["--threads", "-5"], "threads=-5"),
+        (["--temperature", "nan"], "temperature=nan"),
+        (["--seed", str(2**53)], "below 2**53"),
     ],
 )
-def test_what_is_wrong_with_options(folder, options, message, capsys):
+@pytest.mark.parametrize("more", [[], ["--explain"]])
+def test_what_is_wrong_with_options(folder, options, message, more, capsys):
     path, _ = folder
-    assert main(["lm", str(path), "--prompt", "w1", *options]) == 1
+    assert main(["lm", str(path), "--prompt", "w1", *options, *more]) == 1
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [["--tokens", "x"], ["--token", "3"], ["--seed"]])
+def test_options_that_there_are_not(folder, options, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["lm", str(folder[0]), "--prompt", "w1", *options])
+    assert ended.value.code == 1
+    assert "\nerror: " in capsys.readouterr().err
 
 
 def test_what_is_missing(folder, tmp_path, capsys):
@@ -166,7 +178,13 @@ def test_what_is_missing(folder, tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("template", "message"),
-    [("{{ raise_exception('no system') }}", "refuses the prompt: no system"), ("{% for %}", "does not work")],
+    [
+        ("{{ raise_exception('no system') }}", "refuses the prompt: no system"),
+        ("{% for %}", "does not work"),
+        ("{{ messages + 1 }}", "does not work: can only concatenate"),
+        ("{{ 1 / 0 }}", "does not work: division by zero"),
+        ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "does not work: maximum recursion depth"),
+    ],
 )
 def test_chat_templates_that_fail(folder, tmp_path, template, message):
     _, weights = folder
@@ -175,6 +193,21 @@ def test_chat_templates_that_fail(folder, tmp_path, template, message):
     (tmp_path / "chat_template.jinja").write_text(template)
     with pytest.raises(models.ModelError, match=message):
         models.load(tmp_path).tokenizer.chat("w1")
+
+
+def test_what_chat_templates_are_given(folder, tmp_path):
+    """As Hugging Face's: names that may be None, a loop that ends early, the day, and of several the default one."""
+    _, weights = folder
+    template = (
+        "{% if tools is none and documents is none %}w1 {% endif %}"
+        "{% for number in range(9) %}{% if number == 2 %}{% break %}{% endif %}w2 {% endfor %}"
+        "{{ 'w3' if strftime_now('%Y') | int > 2000 }}"
+    )
+    write_folder(tmp_path, CONFIG, weights)
+    word_tokenizer().save(str(tmp_path / "tokenizer.json"))
+    several = [{"name": "tool_use", "template": "w9"}, {"name": "default", "template": template}]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": several}))
+    assert models.load(tmp_path).tokenizer.chat("w5") == [1, 2, 2, 3]
 
 
 def bytes_as_characters():
@@ -287,6 +320,8 @@ def test_sentence_piece_tokens(rng):
             "the tokenizer in the file is damaged: .*`b` out of vocabulary",
         ),
         ({"tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.model": "llama"}, "1 tokens have 0 scores"),
+        ({"tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.model": ["gpt2"]}, "model is .'gpt2'., which is not"),
+        ({"tokenizer.ggml.tokens": ["a"], "tokenizer.ggml.model": "gpt2", "tokenizer.ggml.pre": ["x"]}, "pre is"),
     ],
 )
 def test_tokens_that_are_not_supported(metadata, message):
@@ -322,16 +357,51 @@ def test_the_command_of_a_gguf(tmp_path, capsys):
 
 
 class Spelled:
-    """A tokenizer whose tokens are bytes."""
+    """A tokenizer of the package whose tokens are bytes; it counts those that it makes text of."""
 
-    stops = frozenset({0})
+    def __init__(self):
+        self.decoded = 0
 
-    def decode(self, tokens):
-        return bytes(tokens).decode(errors="replace")
+    def decode(self, tokens, skip_special_tokens):
+        self.decoded += len(tokens)
+        return bytes(token for token in tokens if token != 1).decode(errors="replace")
 
 
 def test_characters_come_as_a_whole():
-    data = [*"aä€b".encode(), 0]
-    steps = [models.Step([byte], er.zeros(1), None) for byte in data]
-    assert list(pieces(iter(steps), Spelled())) == ["a", "ä", "€", "b", ""]
-    assert "".join(pieces(iter(steps[:2]), Spelled())) == "a\N{REPLACEMENT CHARACTER}"
+    own = Tokenizer(Spelled(), [], frozenset({0}), {})
+    assert list(own.pieces([*"aä€b".encode(), 0, 5])) == ["a", "ä", "€", "b"]
+    assert list(own.pieces("aä".encode()[:2])) == ["a", "\N{REPLACEMENT CHARACTER}"]
+
+
+def test_pieces_take_time_in_proportion():
+    spelled = Spelled()
+    assert "".join(Tokenizer(spelled, [], frozenset(), {}).pieces(b"abc" * 1000)) == "abc" * 1000
+    assert spelled.decoded < 4 * 3000
+
+
+def test_pieces_have_the_spaces_of_the_whole():
+    """Where words begin with a space, and the first of a text loses it; also behind a token that is no text."""
+    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "a", "▁a", "b", "▁b"]
+    own = tokenizer_of_gguf(
+        "m.gguf",
+        {
+            "tokenizer.ggml.model": "llama",
+            "tokenizer.ggml.tokens": tokens,
+            "tokenizer.ggml.scores": [0.0] * len(tokens),
+            "tokenizer.ggml.token_type": [2, 3, 3, *[6] * 256, 1, 1, 1, 1, 1],
+            "tokenizer.ggml.bos_token_id": 1,
+        },
+    )
+    said = [tokens.index(token) for token in ("▁a", "b", "▁b", "<s>", "▁a", "<0xC3>", "<0xA4>", "▁b")]
+    assert list(own.pieces(said)) == ["a", "b", " b", " a", "ä", " b"]
+    assert "".join(own.pieces(said)) == own.decode(said)
+
+
+def test_writing_gives_the_text(folder):
+    path, weights = folder
+    model = models.load(path)
+    for prompt in (PROMPT, text_of(PROMPT)):
+        assert "".join(model.write(prompt, tokens=9)) == text_of(wanted(weights, PROMPT, 9)[1])
+    with pytest.raises(ValueError, match="tokens=0"):
+        model.write(PROMPT, tokens=0)
+    assert model.tokenizer.decode([3, None, 4, None]) == "w3 w4"

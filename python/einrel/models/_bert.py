@@ -73,7 +73,8 @@ def bert_of_gguf(path: str, entries: Mapping[str, Any], shapes: Mapping[str, tup
             raise ModelError(f"{path}: there is no tensor '{part.gguf_name}' with two dimensions")
         return shape[0]
 
-    pooling = _POOLING_OF_GGUF.get(fields.get("pooling_type"))
+    kind = fields.get("pooling_type")
+    pooling = _POOLING_OF_GGUF.get(kind) if isinstance(kind, int) else None
     if pooling is None:
         raise fields.fail(
             "pooling_type", f"is {fields.get('pooling_type')!r}; supported: 1 (mean), 2 (the first token)"

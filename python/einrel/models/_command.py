@@ -5,21 +5,29 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from .._native import RunError
 from .._ranks import rank
-from ._language_model import LanguageModel, Step, load
+from ._language_model import LanguageModel, Request, Step, load
 from ._tokenizer import Tokenizer
+
+
+class _Parser(argparse.ArgumentParser):
+    """One whose exit code for what is wrong with options is that of `einrel`."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(1, f"{self.format_usage()}error: {message}\n")
+
 
 _EXPLAIN_OPTIONS: Final = ("sites", "cost", "machine", "memory")
 _RUN_OPTIONS: Final = ("threads", "planner", "spill", *_EXPLAIN_OPTIONS)
 
 
 def _arguments(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m einrel", allow_abbrev=False)
+    parser = _Parser(prog="python -m einrel", allow_abbrev=False)
     command = parser.add_subparsers(dest="command", required=True).add_parser(
         "lm", allow_abbrev=False, help="a language model goes on with a text"
     )
@@ -63,24 +71,18 @@ def _run(given: argparse.Namespace) -> None:
     model = load(given.model)
     tokenizer = model.tokenizer
     prompt = tokenizer.chat(given.prompt) if given.chat else tokenizer.encode(given.prompt)
+    how: dict[str, Any] = {name: getattr(given, name) for name in ("tokens", "temperature", "seed")}
+    how["options"] = {name: value for name in _RUN_OPTIONS if (value := getattr(given, name)) is not None}
+    asked = model.request([prompt], **how)
     if given.program is not None and rank() == 0:
-        Path(given.program).write_text(_program(model, given, len(prompt), prompt).text, "utf-8")
+        Path(given.program).write_text(model.program_of(asked.form(len(prompt))).text, "utf-8")
     if given.explain:
-        _explain(model, given, prompt)
-        return
-    options = {name: value for name in _RUN_OPTIONS if (value := getattr(given, name)) is not None}
-    steps = model.generate(
-        [prompt],
-        tokens=given.tokens,
-        temperature=given.temperature,
-        seed=given.seed,
-        stops=tokenizer.stops,
-        options=options,
-    )
-    if given.json:
-        _print(json.dumps(_facts(list(steps), tokenizer, prompt)))
+        _explain(model, given, asked)
+    elif given.json:
+        steps = list(model.generate([prompt], stops=tokenizer.stops, **how))
+        _print(json.dumps(_facts(steps, tokenizer, prompt)))
     else:
-        for piece in pieces(steps, tokenizer):
+        for piece in model.write(prompt, **how):
             _print(piece, end="")
         _print("")
 
@@ -90,37 +92,18 @@ def _print(text: str, end: str = "\n") -> None:
         print(text, end=end, flush=True)
 
 
-def _program(model: LanguageModel, given: argparse.Namespace, tokens: int, prompt: Sequence[int]) -> Any:
-    capacity = len(prompt) + given.tokens - 1
-    return model.program(batch=1, tokens=tokens, capacity=capacity, is_sampled=given.temperature > 0)
-
-
-def _explain(model: LanguageModel, given: argparse.Namespace, prompt: Sequence[int]) -> None:
+def _explain(model: LanguageModel, given: argparse.Namespace, asked: Request) -> None:
     options: dict[str, Any] = {name: value for name in _EXPLAIN_OPTIONS if (value := getattr(given, name)) is not None}
     if given.planner is not None:
         options["planners"] = [given.planner]
-    programs = {"prompt": _program(model, given, len(prompt), prompt), "token": _program(model, given, 1, prompt)}
+    programs = {
+        name: model.program_of(asked.form(tokens)) for name, tokens in (("prompt", asked.longest), ("token", 1))
+    }
     if given.json:
         _print(json.dumps({name: json.loads(program.plan(**options)) for name, program in programs.items()}))
         return
-    _print(f"the prompt, {len(prompt)} tokens\n{programs['prompt'].explain(**options)}")
+    _print(f"the prompt, {asked.longest} tokens\n{programs['prompt'].explain(**options)}")
     _print(f"each token after it\n{programs['token'].explain(**options)}")
-
-
-def pieces(steps: Iterator[Step], tokenizer: Tokenizer) -> Iterator[str]:
-    """The text of the tokens as it comes, in whole characters, without the token that ends it."""
-    tokens: list[int] = []
-    said = ""
-    for step in steps:
-        token = step.tokens[0]
-        if token is None or token in tokenizer.stops:
-            break
-        tokens.append(token)
-        text = tokenizer.decode(tokens)
-        if not text.endswith("\N{REPLACEMENT CHARACTER}"):  # what a character begins with, of several tokens
-            yield text[len(said) :]
-            said = text
-    yield tokenizer.decode(tokens)[len(said) :]
 
 
 def _facts(steps: list[Step], tokenizer: Tokenizer, prompt: Sequence[int]) -> dict[str, Any]:

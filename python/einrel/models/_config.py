@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ._errors import ModelError
 
 _MOST: Final = 2**31 - 1  # no extent of a model is larger
+_LARGEST: Final = sys.float_info.max
 
 
 class Fields:
@@ -40,9 +42,26 @@ class Fields:
         value = default if self.get(name) is None else self.get(name)
         if value is None:
             raise self.fail(name, "is missing")
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < math.inf:
-            raise self.fail(name, f"is {value!r}: it has to be a number above 0")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= _LARGEST:
+            raise self.fail(name, f"is {value!r}: it has to be a number above 0, of 64 bits")
         return float(value)
+
+    def flag(self, name: str) -> bool:
+        """True or false, which it is where there is no entry."""
+        value = self.get(name)
+        if value is not None and not isinstance(value, bool):
+            raise self.fail(name, f"is {value!r}: it has to be true or false")
+        return bool(value)
+
+    def window(self, name: str) -> int | None:
+        """How many tokens a token sees; 0 and no entry mean all before it."""
+        return None if self.get(name) in (None, 0) else self.whole(name)
+
+    def only(self, names: tuple[str, ...], value: float) -> None:
+        """An error where one of these entries has another value than this, with which nothing changes."""
+        for name in names:
+            if not math.isclose(self.number(name, value), value, rel_tol=1e-6):
+                raise self.fail(name, f"is {self.get(name)!r}, which is not supported; supported: {value!r}")
 
     def choice(self, name: str, known: tuple[str, ...], default: str) -> str:
         """One of some words."""
@@ -110,7 +129,9 @@ def llama_of_json(path: str, entries: Mapping[str, Any]) -> LlamaConfig:
     base = Fields(path, {**entries, **rope}).number("rope_theta", 10000.0)
     if Fields(path, {**entries, **rope}).number("partial_rotary_factor", 1.0) != 1.0:
         raise fields.fail("partial_rotary_factor", "is not 1: a part of a head is turned, which is not supported")
-    if fields.get("use_sliding_window"):
+    fields.only(("embedding_multiplier", "residual_multiplier", "logits_scaling", "logit_scale"), 1.0)
+    fields.only(("attention_multiplier",), head_width**-0.5)
+    if fields.flag("use_sliding_window"):
         raise fields.fail("use_sliding_window", "is true, where only some layers have a window: it is not supported")
     return LlamaConfig(
         layers=fields.whole("num_hidden_layers"),
@@ -124,12 +145,12 @@ def llama_of_json(path: str, entries: Mapping[str, Any]) -> LlamaConfig:
         rope_base=base,
         rope_factors=_rope_factors(Fields(path, rope), base, head_width),
         has_neighbours_as_pairs=False,
-        window=_optional(fields, "sliding_window") if kind == "mistral" else None,
-        is_tied=bool(fields.get("tie_word_embeddings")),
+        window=fields.window("sliding_window") if kind == "mistral" else None,
+        is_tied=fields.flag("tie_word_embeddings"),
         longest=_optional(fields, "max_position_embeddings"),
         optional=_OF_KIND.get(kind, frozenset())
-        | (_ATTENTION_BIASES if fields.get("attention_bias") else frozenset())
-        | (_MLP_BIASES if fields.get("mlp_bias") else frozenset()),
+        | (_ATTENTION_BIASES if fields.flag("attention_bias") else frozenset())
+        | (_MLP_BIASES if fields.flag("mlp_bias") else frozenset()),
     )
 
 
@@ -140,7 +161,9 @@ def _optional(fields: Fields, name: str) -> int | None:
 def _rope_factors(rope: Fields, base: float, head_width: int) -> tuple[float, ...] | None:
     """What divides the frequencies: as Hugging Face computes them for "linear" and "llama3" (LLaMA 3.1)."""
     kind = rope.get("rope_type") or rope.get("type") or "default"
+    rope.only(("attention_factor",), 1.0)
     if kind == "default":
+        rope.only(("factor",), 1.0)
         return None
     pairs = range(head_width // 2)
     if kind == "linear":
@@ -168,7 +191,7 @@ def llama_of_gguf(
     """The architecture in the metadata of a GGUF file, which leaves some to its tensors.
 
     These are the `vocabulary`, whether the embedding is the output, too, and the optional weights `found` in the first
-    layer. Factors of frequencies are a tensor there (rope_freqs).
+    layer. Factors of frequencies may also be a tensor there: `with_factors` adds them.
     """
     kind = Fields(path, entries).choice("general.architecture", _GGUF, "")
     fields = Fields(path, entries, f"{kind}.")
@@ -182,10 +205,16 @@ def llama_of_gguf(
         raise fields.fail(
             "rope.dimension_count", f"is not {head_width}: a part of a head is turned, which is not supported"
         )
-    scaling = fields.choice("rope.scaling.type", ("none", "linear"), "none")
-    factor = fields.number("rope.scaling.factor", 1.0)
-    if fields.number("rope.scale_linear", 1.0) != 1.0:
-        raise fields.fail("rope.scale_linear", "is of an old version of the format, which is not supported")
+    scaling = fields.choice("rope.scaling.type", ("none", "linear"), "linear")  # where there is none, as in llama.cpp
+    factor = fields.number("rope.scaling.factor", 1.0) if scaling == "linear" else 1.0
+    fields.only(("rope.scale_linear", "rope.scaling.attn_factor"), 1.0)
+    fields.only(("embedding_scale", "residual_scale", "logit_scale"), 1.0)
+    fields.only(("attention.scale",), head_width**-0.5)
+    longest, window = _optional(fields, "context_length"), fields.window("attention.sliding_window")
+    if kind != "llama" and window is not None and (longest is None or window < longest):
+        raise fields.fail(
+            "attention.sliding_window", f"is {window}: of {kind} only some layers have one, which is not supported"
+        )
     return LlamaConfig(
         layers=fields.whole("block_count"),
         width=width,
@@ -196,10 +225,18 @@ def llama_of_gguf(
         vocabulary=vocabulary,
         epsilon=fields.number("attention.layer_norm_rms_epsilon"),
         rope_base=fields.number("rope.freq_base", 10000.0),
-        rope_factors=(factor,) * (head_width // 2) if scaling == "linear" else None,
+        rope_factors=(factor,) * (head_width // 2) if factor != 1.0 else None,
         has_neighbours_as_pairs=kind == "llama",
-        window=_optional(fields, "attention.sliding_window"),
+        window=window,
         is_tied=is_tied,
-        longest=_optional(fields, "context_length"),
+        longest=longest,
         optional=_OF_KIND.get(kind, frozenset()) | found,
     )
+
+
+def with_factors(config: LlamaConfig, factors: Sequence[float], where: str) -> LlamaConfig:
+    """The same with factors of a tensor, which divide the frequencies besides those of the metadata."""
+    if not all(0 < factor <= _LARGEST for factor in factors):
+        raise ModelError(f"{where} has elements that are no numbers above 0")
+    own = config.rope_factors or (1.0,) * len(factors)
+    return replace(config, rope_factors=tuple(one * other for one, other in zip(own, factors)))

@@ -18,6 +18,7 @@ from ._errors import ModelError, needed
 # Types that are computed with as they lie in the file; all others become f32.
 _STORED: Final = {"F32": "f32", "F16": "f16", "BF16": "bf16"}
 _QUANTISED: Final = ("Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K")
+_LEAST_ITEM: Final = 8  # bytes of a text or an array in an array: its length
 # What damaged files make of the reader of the package gguf.
 _DAMAGE: Final = (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError, AttributeError)
 
@@ -43,11 +44,13 @@ def open_gguf(path: Path) -> Checkpoint:
 
 def _checked(gguf: Any, path: Path) -> Any:
     """The reader of the package gguf, which says of each tensor whether the file holds all of it."""
+    called = set()
 
     class Reader(gguf.GGUFReader):  # type: ignore[misc]
         data: Any
 
         def _get(self, offset: int, dtype: npt.DTypeLike, count: int = 1, override_order: Any = None) -> Any:
+            called.add("_get")
             if isinstance(self.data, np.memmap):
                 self.data = self.data.view(np.ndarray)  # of which parts are taken in a third of the time
             end = int(offset) + np.dtype(dtype).itemsize * int(count)
@@ -55,7 +58,27 @@ def _checked(gguf: Any, path: Path) -> Any:
                 raise ModelError(f"{path}: damaged GGUF file: it ends at byte {len(self.data)}, in its header")
             return super()._get(offset, dtype, count, override_order)
 
+        def _get_field_parts(self, orig_offs: int, raw_type: int) -> tuple[int, list[Any], list[int], list[Any]]:
+            called.add("_get_field_parts")
+            if raw_type != gguf.GGUFValueType.ARRAY:
+                result: tuple[int, list[Any], list[int], list[Any]] = super()._get_field_parts(orig_offs, raw_type)
+                return result
+            kind, length = self._get(orig_offs, np.uint32), self._get(orig_offs + 4, np.uint64)
+            start, scalar = orig_offs + 12, self.gguf_scalar_to_np.get(int(kind[0]))
+            if scalar is not None:  # one part, which may have many elements, instead of a part for each
+                elements = self._get(start, scalar, length[0])
+                types = [gguf.GGUFValueType.ARRAY, gguf.GGUFValueType(kind[0])]
+                return 12 + int(elements.nbytes), [kind, length, elements], [2], types
+            if int(length[0]) * _LEAST_ITEM > len(self.data) - start:
+                raise ModelError(
+                    f"{path}: damaged GGUF file: an array of {int(length[0])} elements at byte {start}, but the file "
+                    f"ends at byte {len(self.data)}"
+                )
+            result = super()._get_field_parts(orig_offs, raw_type)
+            return result
+
         def _build_tensors(self, start_offs: int, fields: list[Any]) -> None:
+            called.add("_build_tensors")
             if self.byte_order != "I" or start_offs % 8 != 0:
                 raise ModelError(
                     f"{path}: big-endian files, and an alignment that is no multiple of 8, are not supported"
@@ -64,7 +87,12 @@ def _checked(gguf: Any, path: Path) -> Any:
                 _check_tensor(gguf, path, field, len(self.data) - int(start_offs))
             super()._build_tensors(start_offs, fields)
 
-    return Reader(path)
+    reader = Reader(path)
+    if all(name.startswith("GGUF.") for name in reader.fields):
+        raise ModelError(f"{path}: the file has no metadata")
+    if called != {"_get", "_get_field_parts", "_build_tensors"}:
+        raise ModelError(f"{path}: this version of the package gguf reads files unchecked: pip install gguf==0.19.0")
+    return reader
 
 
 def _check_tensor(gguf: Any, path: Path, field: Any, size: int) -> None:

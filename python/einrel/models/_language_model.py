@@ -9,22 +9,49 @@ from dataclasses import dataclass
 from functools import cached_property
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from .._array import Array, asarray
+from .._compute import number_of, run_options, whole_of
 from .._native import RunReport, State
 from .._program import Program
 from .._ranks import ranks
 from . import _llama
-from ._checkpoint import Checkpoint, Weight
-from ._config import LlamaConfig, llama_of_gguf, llama_of_json
+from ._checkpoint import Weight
+from ._config import LlamaConfig, llama_of_gguf, llama_of_json, with_factors
 from ._errors import ModelError
 from ._gguf import open_gguf
 from ._llama import EMBEDDING, FACTORS, OUTPUT, PARTS, Form
 from ._safetensors import open_folder, read_json
 from ._tokenizer import Tokenizer, tokenizer_of_folder, tokenizer_of_gguf
+
+_CAPACITY: Final = 4096  # tokens of a text in plans, where nobody says another number
+_SEEDS: Final = 2**53  # a scalar of f64 has all whole numbers below
+_LEAST_TEMPERATURE: Final = 1e-6  # logits over less may be infinite in f32
+
+
+@dataclass(frozen=True)
+class Request:
+    """What `generate` is asked for, checked: `prompts` of tokens, and `tokens` more of each."""
+
+    prompts: list[list[int]]
+    tokens: int
+    temperature: float
+    seed: int
+    stops: frozenset[int]
+    options: dict[str, Any]
+
+    @property
+    def longest(self) -> int:
+        """Tokens of the longest prompt."""
+        return max(map(len, self.prompts))
+
+    def form(self, tokens: int) -> Form:
+        """Of a step with so many tokens of each text."""
+        capacity = self.longest + self.tokens - 1  # nothing comes after the last one
+        return Form(len(self.prompts), tokens, capacity, self.temperature > 0)
 
 
 @dataclass(frozen=True)
@@ -55,11 +82,11 @@ class LanguageModel:
     def program(self, *, batch: int, tokens: int, capacity: int, is_sampled: bool = False) -> Program:
         """The program for `batch` texts of up to `capacity` tokens, of which a step computes `tokens`.
 
-        It takes `inputs` and, beside them, Tokens[b,s] and Count[b].
+        It takes `inputs` and, beside them, Tokens[b,s] and Count[b]. A step with position[b] + Count[b] above the
+        capacity leaves out what has no room, and its results mean nothing: whoever runs steps counts them, as
+        `generate` does. Raises ValueError for more `tokens` than `capacity`, ModelError for more than the model has.
         """
-        dtypes = {name: weight.dtype for name, weight in self._weights.items()}
-        text = program_text(self.config, dtypes, Form(batch, tokens, capacity, is_sampled))
-        return Program(text, None, "<language model>")
+        return self.program_of(Form(batch, tokens, capacity, is_sampled))
 
     def inputs(self, *, keep: bool = False) -> dict[str, Array]:
         """The weights by the names of the program's inputs, which read the files part by part.
@@ -97,19 +124,57 @@ class LanguageModel:
         stay in memory from step to step where they have room, unless the option memory is given, or several processes
         compute.
         """
-        if tokens < 1 or temperature < 0:
-            raise ValueError(f"tokens={tokens}, temperature={temperature}: give 1 or more, and 0 or more")
+        return self._generate(
+            self.request(prompts, tokens=tokens, temperature=temperature, seed=seed, stops=stops, options=options)
+        )
+
+    def write(
+        self,
+        prompt: str | Sequence[int],
+        *,
+        tokens: int = 64,
+        temperature: float = 0.0,
+        seed: int = 1,
+        options: Mapping[str, Any] | None = None,
+    ) -> Iterator[str]:
+        """Goes on with one text, or with its tokens: what `generate` adds, as text that comes piece by piece.
+
+        It ends with a token of `tokenizer.stops`, which is no part of it.
+        """
+        given = self.tokenizer.encode(prompt) if isinstance(prompt, str) else prompt
+        stops = self.tokenizer.stops
+        asked = self.request([given], tokens=tokens, temperature=temperature, seed=seed, stops=stops, options=options)
+        added = (step.tokens[0] for step in self._generate(asked))
+        return self.tokenizer.pieces(token for token in added if token is not None)
+
+    def request(
+        self,
+        prompts: Sequence[Sequence[int]],
+        *,
+        tokens: int,
+        temperature: float = 0.0,
+        seed: int = 1,
+        stops: frozenset[int] = frozenset(),
+        options: Mapping[str, Any] | None = None,
+    ) -> Request:
+        """What `generate` is given, checked before anything is computed or planned."""
+        heat = number_of("temperature", temperature)
+        if not (heat == 0 or _LEAST_TEMPERATURE <= heat < math.inf):
+            raise ValueError(f"temperature={temperature}: give 0, or a number from {_LEAST_TEMPERATURE} on")
+        if whole_of("seed", seed, 0) >= _SEEDS:
+            raise ValueError(f"seed={seed}: give a number below 2**53")
+        run_options(**(options or {}))
         given = [self._checked(prompt) for prompt in prompts]
         if not given:
             raise ValueError("no prompts: give one or more")
-        longest = max(map(len, given))
-        capacity = longest + tokens - 1  # nothing comes after the last one
-        if self.config.longest is not None and capacity > self.config.longest:
+        asked = Request(given, whole_of("tokens", tokens), heat, int(seed), frozenset(stops), dict(options or {}))
+        needed = asked.form(1).capacity
+        if self.config.longest is not None and needed > self.config.longest:
             raise ModelError(
-                f"a prompt of {longest} tokens and {tokens} more need {capacity} positions; the model has "
+                f"a prompt of {asked.longest} tokens and {tokens} more need {needed} positions; the model has "
                 f"{self.config.longest}"
             )
-        return self._generate(given, capacity, tokens, temperature, seed, stops, dict(options or {}))
+        return asked
 
     def _checked(self, prompt: Sequence[int]) -> list[int]:
         for token in prompt:
@@ -121,35 +186,34 @@ class LanguageModel:
             raise ValueError("a prompt without tokens: give one or more")
         return [int(token) for token in prompt]
 
-    def _generate(
-        self,
-        prompts: list[list[int]],
-        capacity: int,
-        tokens: int,
-        temperature: float,
-        seed: int,
-        stops: frozenset[int],
-        options: dict[str, Any],
-    ) -> Iterator[Step]:
-        batch, longest = len(prompts), max(map(len, prompts))
-        is_sampled = temperature > 0
-        scalars = {"temperature": float(temperature), "seed": float(seed)} if is_sampled else {}
-        weights = self.inputs(keep=options.get("memory") is None and ranks() == 1)
-        added = np.array([prompt + [0] * (longest - len(prompt)) for prompt in prompts])
-        count = np.array([len(prompt) for prompt in prompts])
-        program = self.program(batch=batch, tokens=longest, capacity=capacity, is_sampled=is_sampled)
+    def program_of(self, form: Form) -> Program:
+        """The program of this form."""
+        dtypes = {name: weight.dtype for name, weight in self._weights.items()}
+        return Program(_llama.text(self.config, form, dtypes), None, "<language model>")
+
+    def _generate(self, asked: Request) -> Iterator[Step]:
+        batch, longest = len(asked.prompts), asked.longest
+        scalars = {"temperature": asked.temperature, "seed": float(asked.seed)} if asked.temperature > 0 else {}
+        weights = self.inputs(keep=asked.options.get("memory") is None and ranks() == 1)
+        added = np.array([prompt + [0] * (longest - len(prompt)) for prompt in asked.prompts])
+        count = np.array([len(prompt) for prompt in asked.prompts])
+        program = self.program_of(asked.form(longest))
         state: State | None = None
         is_open = np.ones(batch, bool)
-        for number in range(tokens):
+        for number in range(asked.tokens):
             if number == 1:
-                program = self.program(batch=batch, tokens=1, capacity=capacity, is_sampled=is_sampled)
+                program = self.program_of(asked.form(1))
             result = program.run(
-                {**weights, "Tokens": added, "Count": count}, scalars=scalars, steps=1, state=state, options=options
+                {**weights, "Tokens": added, "Count": count},
+                scalars=scalars,
+                steps=1,
+                state=state,
+                options=asked.options,
             )
             following, state = np.asarray(result["Next"]), result.state
             chosen = [int(token) if going else None for token, going in zip(following, is_open)]
             yield Step(chosen, result["Logits"], result.report)
-            is_open &= ~np.isin(following, list(stops))
+            is_open &= ~np.isin(following, list(asked.stops))
             if not is_open.any():
                 return
             added, count = following[:, None], np.ones(batch, int)
@@ -158,12 +222,6 @@ class LanguageModel:
 def physical_memory() -> int:
     """Bytes of memory that the machine has."""
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-
-
-def program_text(config: LlamaConfig, dtypes: Mapping[str, str], form: Form) -> str:
-    """The program of a model, whose weights have these types by the names of inputs."""
-    own = {} if config.rope_factors is None else {FACTORS.input: "f64"}
-    return _llama.text(config, form, {**own, **dtypes})
 
 
 def load(path: str | PathLike[str]) -> LanguageModel:
@@ -186,23 +244,21 @@ def program(
     *,
     batch: int = 1,
     tokens: int = 1,
-    capacity: int = 4096,
+    capacity: int | None = None,
     dtype: str = "bf16",
 ) -> Program:
     """The program of a model of which only config.json is there: to plan it for a machine, without its weights.
 
-    It computes `tokens` more of each of `batch` texts of up to `capacity` tokens, with weights of `dtype`.
+    It computes `tokens` more of each of `batch` texts of up to `capacity` tokens, with weights of `dtype`; the capacity
+    is 4096 tokens unless given, or less where the model has less, and `tokens` at least.
     """
     where = Path(path)
     file = where / "config.json" if where.is_dir() else where
     config = llama_of_json(str(file), read_json(file))
     dtypes = {part.input: dtype for part in _llama.parts(config)}
-    return Program(program_text(config, dtypes, Form(batch, tokens, capacity)), None, str(file))
-
-
-def _weights(config: LlamaConfig, checkpoint: Checkpoint, ignored: set[str]) -> dict[str, Weight]:
-    factors = [FACTORS] if checkpoint.has(FACTORS) else []
-    return checkpoint.take([*_llama.parts(config), *factors], _llama.extents(config), ignored)
+    if capacity is None:
+        capacity = max(whole_of("tokens", tokens), min(_CAPACITY, config.longest or _CAPACITY))
+    return Program(_llama.text(config, Form(batch, tokens, capacity), dtypes), None, str(file))
 
 
 def _of_folder(folder: Path) -> LanguageModel:
@@ -211,7 +267,7 @@ def _of_folder(folder: Path) -> LanguageModel:
     # Frequencies of the rotary embedding, which the program computes; the output of a model that has none of its own.
     ignored = {name for name in checkpoint.weights if name.endswith("rotary_emb.inv_freq")}
     ignored |= {OUTPUT.name} if config.is_tied else set()
-    weights = _weights(config, checkpoint, ignored)
+    weights = checkpoint.take(_llama.parts(config), _llama.extents(config), ignored)
     return LanguageModel(config, weights, lambda: tokenizer_of_folder(folder, checkpoint.metadata))
 
 
@@ -224,5 +280,9 @@ def _of_gguf(path: Path) -> LanguageModel:
     found = frozenset(part.input for part in optional if checkpoint.has(part.of_layer(1, "model.layers.0", "blk.0")))
     is_tied = not checkpoint.has(OUTPUT)
     config = llama_of_gguf(str(path), checkpoint.metadata, embedding.shape[0], is_tied, found)
-    weights = _weights(config, checkpoint, set())
+    factors = [FACTORS] if checkpoint.has(FACTORS) else []
+    weights = checkpoint.take([*_llama.parts(config), *factors], _llama.extents(config), ())
+    for part in factors:
+        elements = np.asarray(weights.pop(part.input).kept()).astype("d").tolist()
+        config = with_factors(config, elements, f"{path}: the tensor '{part.gguf_name}'")
     return LanguageModel(config, weights, lambda: tokenizer_of_gguf(str(path), checkpoint.metadata))

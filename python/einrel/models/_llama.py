@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from .._compute import whole_of
 from ._checkpoint import Part
 from ._config import LlamaConfig
+from ._errors import ModelError
 
 # q and k are the columns of all heads, those of queries and those of keys and values.
 PARTS: Final = (
@@ -112,6 +114,14 @@ class Form:
     capacity: int
     is_sampled: bool = False
 
+    def __post_init__(self) -> None:
+        for name in ("batch", "tokens", "capacity"):
+            whole_of(name, getattr(self, name))
+        if self.tokens > self.capacity:
+            raise ValueError(
+                f"tokens={self.tokens}, capacity={self.capacity}: a step cannot have more tokens than a text"
+            )
+
 
 # Of layer @. What stands in braces depends on the model.
 _LAYER: Final = """
@@ -172,11 +182,13 @@ def _layer(config: LlamaConfig, layer: int, dtypes: Mapping[str, str]) -> str:
 
 def text(config: LlamaConfig, form: Form, dtypes: Mapping[str, str]) -> str:
     """The program; `dtypes` are those of its weights by the names of inputs, optional ones where they are there."""
+    if config.longest is not None and form.capacity > config.longest:
+        raise ModelError(f"texts of {form.capacity} tokens: the model has {config.longest} positions")
     frequencies = f"{config.rope_base!r} ** (f64(c) / {config.head_width // 2})"
     seen = "t <= position[b] + s"
     if config.window is not None:
         seen = f"where({seen}, position[b] + s - t < {config.window}, t < 0)"
-    has_factors, is_tied = FACTORS.input in dtypes, OUTPUT.input not in dtypes
+    has_factors, is_tied = config.rope_factors is not None, OUTPUT.input not in dtypes
     head = _HEAD.format(
         layers=config.layers,
         batch=form.batch,
@@ -184,7 +196,7 @@ def text(config: LlamaConfig, form: Form, dtypes: Mapping[str, str]) -> str:
         capacity=form.capacity,
         g=config.kv_heads,
         r=config.heads // config.kv_heads,
-        factors=f"\ninput RopeFactor[c] : {dtypes[FACTORS.input]}" if has_factors else "",
+        factors="\ninput RopeFactor[c] : f64" if has_factors else "",
         frequencies=f"({frequencies} * RopeFactor[c])" if has_factors else f"{frequencies}",
         seen=seen,
         embedding=dtypes[EMBEDDING.input],

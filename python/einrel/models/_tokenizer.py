@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -35,30 +37,67 @@ class Tokenizer:
         """The tokens of a text, with the one that begins texts if the model has that."""
         return self._start + list(self._own.encode(text).ids)
 
-    def decode(self, tokens: Sequence[int]) -> str:
-        """The text of tokens, without those that are no text."""
-        return str(self._own.decode(list(tokens), skip_special_tokens=True))
+    def decode(self, tokens: Iterable[int | None]) -> str:
+        """The text of tokens, without those that are no text, and None, which texts have after their end."""
+        return str(self._own.decode([token for token in tokens if token is not None], skip_special_tokens=True))
+
+    def pieces(self, tokens: Iterable[int]) -> Iterator[str]:
+        """The text of tokens as they come, in whole characters, up to one that ends an answer.
+
+        What a token says depends on those before it, such as whether a space comes first: each is decoded behind the
+        tokens of the piece before.
+        """
+        before: list[int] = []
+        added: list[int] = []
+        for token in itertools.takewhile(lambda token: token not in self.stops, tokens):
+            added.append(token)
+            piece = self._after(before, added)
+            if piece and not piece.endswith("\N{REPLACEMENT CHARACTER}"):  # a character begins, of several tokens
+                yield piece
+                before, added = added, []
+        if added:
+            yield self._after(before, added)
+
+    def _after(self, before: list[int], added: list[int]) -> str:
+        return self.decode(before + added)[len(self.decode(before)) :]
 
     def chat(self, message: str) -> list[int]:
         """The tokens of a question, as the model's chat template puts it."""
-        template = self._chat.get("chat_template")
-        if not isinstance(template, str):
-            raise ModelError("the model has no chat template; give the prompt as it is")
+        template = _default_template(self._chat.get("chat_template"))
         sandbox = needed("jinja2.sandbox", "a chat template")
-        environment = sandbox.ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
+        environment = sandbox.ImmutableSandboxedEnvironment(
+            trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"]
+        )
 
         def refuse(reason: str) -> None:
             raise ModelError(f"the model's chat template refuses the prompt: {reason}")
 
-        environment.globals["raise_exception"] = refuse
+        # What Hugging Face's templates are given.
+        environment.globals |= {"raise_exception": refuse, "strftime_now": lambda form: datetime.now().strftime(form)}
         names = {name: self._chat.get(name) or "" for name in ("bos_token", "eos_token")}
         try:
             text = environment.from_string(template).render(
-                messages=[{"role": "user", "content": message}], add_generation_prompt=True, **names
+                messages=[{"role": "user", "content": message}],
+                tools=None,
+                documents=None,
+                add_generation_prompt=True,
+                **names,
             )
-        except needed("jinja2", "a chat template").TemplateError as error:
-            raise ModelError(f"the model's chat template does not work: {error}") from None
+        except ModelError:
+            raise
+        except Exception as error:  # a template is a program, which may fail in any way
+            raise ModelError(f"the model's chat template does not work: {error or type(error).__name__}") from None
         return list(self._own.encode(text, add_special_tokens=False).ids)
+
+
+def _default_template(given: Any) -> str:
+    """A chat template; of a list of them, which have names, the one that is called default."""
+    if isinstance(given, list):
+        named = [entry for entry in given if isinstance(entry, Mapping) and entry.get("name") == "default"]
+        given = named[0].get("template") if named else None
+    if not isinstance(given, str):
+        raise ModelError("the model has no chat template; give the prompt as it is")
+    return given
 
 
 def tokenizer_of_folder(folder: Path, config: Mapping[str, Any]) -> Tokenizer:
@@ -98,9 +137,11 @@ def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
     tokens, kind = entries.get("tokens"), entries.get("model")
     if not isinstance(tokens, list):
         raise ModelError(f"{path}: the file has no tokens (tokenizer.ggml.tokens)")
-    if kind not in _MAKERS:
+    if not isinstance(kind, str) or kind not in _MAKERS:
         makers = ", ".join(_MAKERS)
         raise ModelError(f"{path}: tokenizer.ggml.model is {kind!r}, which is not supported; supported: {makers}")
+    if not isinstance(entries.get("pre", ""), str):
+        raise ModelError(f"{path}: tokenizer.ggml.pre is {entries['pre']!r}: it has to be a word")
     try:
         own = _MAKERS[kind](tokenizers, path, entries, tokens)
         types = list(zip(tokens, entries.get("token_type") or []))
@@ -118,7 +159,8 @@ def tokenizer_of_gguf(path: str, metadata: Mapping[str, Any]) -> Tokenizer:
     first = known("bos_token_id")
     stops = frozenset(stop for name in ("eos_token_id", "eot_token_id") if (stop := known(name)) is not None)
     starts_by_default = kind == "llama" or _WORDS.get(entries.get("pre", "")) == _LLAMA3  # as in llama.cpp
-    has_start = entries.get("add_bos_token", starts_by_default) and first is not None
+    # WordPiece has its first token of the post-processor.
+    has_start = kind != "bert" and entries.get("add_bos_token", starts_by_default) and first is not None
     last = known("eos_token_id")
     chat = {
         "chat_template": metadata.get("tokenizer.chat_template"),
