@@ -11,7 +11,7 @@
 namespace einrel {
 namespace {
 
-/// The program with every Repartition written out.
+/// The program with every Repartition written out that makes no chunks which overlap.
 TraExpr without_repartitions(const TraExpr& program, const std::vector<RelationType>& types) {
   TraExpr result;
   result.scalars = program.scalars;
@@ -19,7 +19,7 @@ TraExpr without_repartitions(const TraExpr& program, const std::vector<RelationT
   for (const TraNode& node : program.nodes) {
     std::vector<TraId> inputs;
     for (const TraId input : node.inputs) inputs.push_back(moved[input.index]);
-    if (const auto* op = std::get_if<Repartition>(&node.op)) {
+    if (const auto* op = std::get_if<Repartition>(&node.op); op != nullptr && !has_windows(op->to)) {
       moved.push_back(expand_repartition(result, inputs.front(), *op, tensor_bound(types[node.inputs.front().index])));
     } else {
       moved.push_back(result.add(node.op, std::move(inputs), node.name, node.where));
@@ -68,7 +68,11 @@ class Table1 {
     return store_.add(LocalAggregate{rest, ConcatArrays{op.key_position, op.array_dim}, std::nullopt},
                       {shuffled(rest)});
   }
-  IaId operator()(const Repartition&) const { throw Bug("repartitions were written out before"); }
+  IaId operator()(const Repartition& op) const {
+    std::vector<std::int64_t> parts;
+    for (const DimensionCut& cut : op.to) parts.push_back(cut.parts);
+    return store_.add(Repart{op.from, op.to, spread(parts, store_.sites())}, inputs_);
+  }
 
  private:
   std::size_t arity_of(std::size_t input) const { return store_[inputs_[input]].type.relation.key_arity; }

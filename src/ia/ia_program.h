@@ -30,8 +30,8 @@ struct Shuf {
   bool operator==(const Shuf&) const = default;
 };
 /// Cuts a tensor anew (one key position per dimension; TRA: Repartition) and places each new chunk by its key, all of
-/// it: sites get what their chunks have in common with the old ones and put it together. The one operation that moves
-/// parts of arrays.
+/// it: sites get what their chunks have in common with the old ones and put it together, each element once, also where
+/// several of their chunks have it. The one operation that moves parts of arrays.
 struct Repart {
   std::vector<DimensionCut> from;
   std::vector<DimensionCut> to;

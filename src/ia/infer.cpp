@@ -171,9 +171,10 @@ class Inference {
     RelationType relation = infer_repartition({op.from, op.to}, in().relation);
     const KeyPositions positions = all_positions(relation.key_arity);
     check_grid(positions, op.grid, relation, sites_);
-    check_pieces(op, tensor_bound(relation));
+    const Shape bound = tensor_bound(in().relation);
+    check_pieces(op, bound);
     const auto copies = static_cast<double>(copies_of(op.grid));
-    node_.cost.moved_each_key_once = static_cast<double>(float_count(relation)) * copies;
+    node_.cost.moved_each_key_once = static_cast<double>(elements_in_chunks(bound, op.to)) * copies;
     node_.cost.moved = node_.cost.moved_each_key_once;
     std::vector<PlacedChunk> tuples = placed(relation, positions, op.grid);
     node_.type = {std::move(relation), Partitioned{positions, op.grid}, std::move(tuples), std::nullopt};

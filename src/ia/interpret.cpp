@@ -76,7 +76,9 @@ class NodeRun {
   PhysicalRelation operator()(const Repart& op) {
     const Relation old = distinct(*inputs_[0]);
     const DType dtype = old.begin()->second.dtype();
-    const Shape bound = assemble(old, dtype, op.from.size()).shape();
+    const Tensor whole = assemble(old, dtype, op.from.size());
+    const Shape& bound = whole.shape();
+    if (has_windows(op.to)) return overlapping(op, whole);
     PhysicalRelation result(sites_);
     for (const Chunk& chunk : relation_type(dtype, bound, cut_of_all(op.to)).chunks) {
       const std::vector<Site> targets = sites_of(op.grid, chunk.key);
@@ -176,6 +178,50 @@ class NodeRun {
       first.push_back(begin - old_begin);
     }
     return array.box(first, std::move(shape));
+  }
+
+  /// Of chunks that overlap, counting the way of each element by itself.
+  PhysicalRelation overlapping(const Repart& op, const Tensor& whole) {
+    PhysicalRelation result(sites_);
+    std::map<std::vector<std::int64_t>, std::vector<Site>> targets_of;  // by element
+    for (const auto& [key, chunk] : cut_tensor(whole, cut_of_all(op.to))) {
+      const std::vector<Site> targets = sites_of(op.grid, key);
+      for (const Site to : targets) at(result, to).emplace(key, chunk);
+      for_each_element(whole.shape(), op.to, key, [&](const std::vector<std::int64_t>& element) {
+        std::vector<Site>& sites = targets_of[element];
+        sites = sites_of_either(sites, targets);
+        if (sites_ > 1) run_.moved += static_cast<double>(targets.size());
+      });
+    }
+    const auto size = static_cast<std::int64_t>(size_of(whole.dtype()));
+    for (const Chunk& old : relation_type(whole.dtype(), whole.shape(), cut_of_all(op.from)).chunks) {
+      const std::vector<Site> held = holders(old.key);
+      for_each_element(whole.shape(), op.from, old.key, [&](const std::vector<std::int64_t>& element) {
+        for (const auto& [from, to] : deliveries(held, targets_of[element])) {
+          run_.sent[static_cast<std::size_t>(from)] += size;
+          run_.received[static_cast<std::size_t>(to)] += size;
+        }
+      });
+    }
+    return result;
+  }
+
+  /// Of a tensor, in one chunk of it.
+  template <class Use>
+  static void for_each_element(const Shape& bound, const std::vector<DimensionCut>& cuts, const Key& key,
+                               const Use& use) {
+    std::vector<ElementRange> ranges;
+    std::vector<std::int64_t> element;
+    for (std::size_t d = 0; d < bound.size(); ++d) {
+      ranges.push_back(elements_in_chunk(bound[d], cuts[d], key[d]));
+      element.push_back(ranges.back().begin);
+      if (ranges.back().extent() == 0) return;
+    }
+    std::size_t d = 0;
+    do {
+      use(element);
+      for (d = bound.size(); d > 0 && ++element[d - 1] == ranges[d - 1].end; --d) element[d - 1] = ranges[d - 1].begin;
+    } while (d > 0);
   }
 
   /// The sites that have a tuple of the first input.

@@ -198,7 +198,7 @@ class Builder {
     const auto* arrow = std::get_if<calls::Arrow>(&parameter(call, 0).what);
     if (arrow == nullptr)
       throw SyntaxError{{"two cuts are expected here", {call.span}, "as in repart(<2,2> -> <4,1>)(A)"}};
-    Repart result{calls::read_cuts(arrow->from), calls::read_cuts(arrow->to), {}};
+    Repart result{calls::read_cuts(arrow->from), calls::read_new_cuts(arrow->to), {}};
     std::vector<std::int64_t> parts;
     for (const DimensionCut& cut : result.to) parts.push_back(cut.parts);
     const bool has_grid = call.parameters.size() > 2;

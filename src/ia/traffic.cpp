@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <iterator>
+#include <map>
 #include <numeric>
 
 #include "base/error.h"
@@ -57,6 +58,7 @@ class Mover {
         of_chunk.push_back(&pieces[d][static_cast<std::size_t>(node_.type.relation.chunks[c].key[d])]);
       deliver_pieces(op, of_chunk, holders, targets[c]);
     }
+    for (const auto& [begin, piece] : shared_) deliver(holders[piece.old_chunk], piece.targets, piece.bytes);
   }
 
   template <class LocalOp>
@@ -80,20 +82,35 @@ class Mover {
     std::size_t d = 0;
     do {
       std::int64_t old_chunk = 0;  // chunks of a tensor are in row-major order of their keys
+      std::vector<std::int64_t> begin;
       auto bytes = static_cast<std::int64_t>(size_of(in().relation.dtype));
       for (std::size_t i = 0; i < at.size(); ++i) {
         const Piece& piece = (*pieces[i])[at[i]];
         old_chunk = old_chunk * op.from[i].parts + piece.part;
         bytes = checked_multiply(bytes, piece.extent);
+        begin.push_back(piece.begin);
       }
-      deliver(holders[static_cast<std::size_t>(old_chunk)], targets, bytes);
+      if (has_windows(op.to)) {
+        SharedPiece& piece = shared_[begin];
+        piece = {static_cast<std::size_t>(old_chunk), bytes, sites_of_either(piece.targets, targets)};
+      } else {
+        deliver(holders[static_cast<std::size_t>(old_chunk)], targets, bytes);
+      }
       for (d = at.size(); d > 0 && ++at[d - 1] == pieces[d - 1]->size(); --d) at[d - 1] = 0;
     } while (d > 0);
   }
 
+  /// A piece of an old chunk that several new ones may have.
+  struct SharedPiece {
+    std::size_t old_chunk = 0;
+    std::int64_t bytes = 0;
+    std::vector<Site> targets;
+  };
+
   const IaStore& store_;
   const IaNode& node_;
   const DeliveryListener& tell_;
+  std::map<std::vector<std::int64_t>, SharedPiece> shared_;  // by where it begins
 };
 
 template <class Nodes>
@@ -122,6 +139,12 @@ Traffic traffic_of(const IaStore& store, const Nodes& nodes) {
 }
 
 }  // namespace
+
+std::vector<Site> sites_of_either(const std::vector<Site>& a, const std::vector<Site>& b) {
+  std::vector<Site> both;
+  std::set_union(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return both;
+}
 
 std::vector<Delivery> deliveries(const std::vector<Site>& holders, const std::vector<Site>& targets) {
   std::vector<Site> tree{holders.front()};

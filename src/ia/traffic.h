@@ -19,15 +19,18 @@ struct Delivery {
   Site from = 0;
   Site to = 0;
 };
+/// The sites of either, ascending as both are.
+std::vector<Site> sites_of_either(const std::vector<Site>& a, const std::vector<Site>& b);
+
 /// How a tuple comes from the sites that have it to those that need it, both ascending: the first of the holders and
 /// the sites that lack it, in order, are a binary tree in which each gives it to two others. What one gives has come to
 /// it before. O(holders + targets).
 std::vector<Delivery> deliveries(const std::vector<Site>& holders, const std::vector<Site>& targets);
 
 /// What each site receives when the plan runs, exactly: an operation delivers a tuple to a site once, and not to a site
-/// that has it already; a Repart delivers what chunks have in common, and not to a site that has the old chunk. A
-/// tuple goes along the tree of `deliveries`. Of partial aggregates every tuple is a value of
-/// its own. Throws UserError when a sum needs more than 63 bits, Bug when the plan is faulty.
+/// that has it already; a Repart delivers what chunks have in common, once where several chunks of a site have
+/// it, and not to a site that has the old chunk. A tuple goes along the tree of `deliveries`. Of partial aggregates
+/// every tuple is a value of its own. Throws UserError when a sum needs more than 63 bits, Bug when the plan is faulty.
 /// O(tuples and pieces delivered).
 Traffic bytes_of(const IaStore& store, const IaPlan& plan);
 /// The same of some of its operations.

@@ -16,20 +16,9 @@ std::int64_t unit_of_group(const std::vector<Label>& labels, const std::vector<s
   return unit;
 }
 
-LayoutAxis axis_of(const VertexPlan& plan, std::optional<std::size_t> label, std::int64_t unit) {
+LayoutAxis axis_of(const VertexPlan& plan, std::optional<std::size_t> label, const DimensionCut& cut) {
   if (!label || plan.parts[*label] == 1) return {};
-  return {{plan.parts[*label], unit}, plan.grid[*label], plan.strides[*label]};
-}
-
-Layout layout_of(const Vertex& vertex, const std::vector<std::optional<std::size_t>>& labels, const LabelGroups* groups,
-                 const VertexPlan& plan) {
-  Layout layout;
-  layout.axes.reserve(labels.size());
-  for (std::size_t d = 0; d < labels.size(); ++d) {
-    const std::int64_t unit = groups == nullptr ? 1 : unit_of_group(labels_of(vertex), (*groups)[d]);
-    layout.axes.push_back(axis_of(plan, labels[d], unit));
-  }
-  return layout;
+  return {cut, plan.grid[*label], plan.strides[*label]};
 }
 
 /// Copies in steps that follow each other are copies in one.
@@ -49,7 +38,14 @@ std::vector<SiteCopies> merged(std::vector<SiteCopies> copies) {
 /// The result as it would lie unscattered.
 Layout unscattered_layout(const Vertex& vertex, const VertexPlan& plan) {
   const View* const view = view_of(vertex);
-  return layout_of(vertex, result_labels(vertex), view == nullptr ? nullptr : &view->to, plan);
+  const std::vector<std::optional<std::size_t>> labels = result_labels(vertex);
+  Layout layout;
+  layout.axes.reserve(labels.size());
+  for (std::size_t d = 0; d < labels.size(); ++d) {
+    const std::int64_t unit = view == nullptr ? 1 : unit_of_group(labels_of(vertex), view->to[d]);
+    layout.axes.push_back(axis_of(plan, labels[d], {labels[d] ? plan.parts[*labels[d]] : 1, unit}));
+  }
+  return layout;
 }
 
 /// The digits of a site's number that say which part of a result it computes.
@@ -71,17 +67,24 @@ std::int64_t first_part(const LayoutAxis& axis, std::int64_t at) {
   return (at * axis.cut.parts + axis.grid - 1) / axis.grid;
 }
 
-/// The first element of that part.
-std::int64_t begin_of(const LayoutAxis& axis, Extent extent, std::int64_t at) {
-  return chunk_begin(extent, axis.cut, first_part(axis, at));
+/// What all parts of a coordinate together have of a dimension: windows of neighbouring parts touch.
+ElementRange range_of(const LayoutAxis& axis, Extent extent, std::int64_t at) {
+  const std::int64_t first = first_part(axis, at);
+  const std::int64_t behind = first_part(axis, at + 1);
+  if (!axis.cut.window) return {chunk_begin(extent, axis.cut, first), chunk_begin(extent, axis.cut, behind)};
+  const ElementRange one = elements_in_chunk(extent, axis.cut, first);
+  const ElementRange other = elements_in_chunk(extent, axis.cut, behind - 1);
+  return {std::min(one.begin, other.begin), std::max(one.end, other.end)};
 }
 
-/// The elements [begin, end) of a dimension.
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  bool operator==(const Range&) const = default;
-};
+/// How long the chunks of a coordinate are along a dimension, added up.
+std::int64_t length_of_chunks(const LayoutAxis& axis, Extent extent, std::int64_t at) {
+  if (!axis.cut.window) return range_of(axis, extent, at).extent();
+  std::int64_t length = 0;
+  for (std::int64_t part = first_part(axis, at); part < first_part(axis, at + 1); ++part)
+    length += chunk_range(extent, axis.cut, part).extent();
+  return length;
+}
 
 /// What one site after the other, from 0, has of a tensor. Their coordinates count up, which is many times as fast as
 /// dividing: planning asks this more often than anything else.
@@ -90,10 +93,10 @@ class SiteWalk {
   SiteWalk(const Layout& layout, const Shape& bound) {
     for (std::size_t d = 0; d < layout.axes.size(); ++d) {
       const LayoutAxis& axis = layout.axes[d];
-      ranges_.push_back({0, begin_of(axis, bound[d], 1)});
+      ranges_.push_back(range_of(axis, bound[d], 0));
       if (axis.grid == 1) continue;
-      digits_.push_back({axis.grid, axis.stride, d, begins_.size()});
-      for (std::int64_t at = 0; at <= axis.grid; ++at) begins_.push_back(begin_of(axis, bound[d], at));
+      digits_.push_back({axis.grid, axis.stride, d, range_at_.size()});
+      for (std::int64_t at = 0; at < axis.grid; ++at) range_at_.push_back(range_of(axis, bound[d], at));
     }
     for (const SiteCopies& copies : layout.copies) digits_.push_back({copies.count, copies.stride, ranges_.size(), 0});
   }
@@ -101,7 +104,7 @@ class SiteWalk {
   /// Whether the site has anything.
   bool is_used() const { return number_ == site_; }
   /// Of each dimension, if so.
-  const std::vector<Range>& ranges() const { return ranges_; }
+  const std::vector<ElementRange>& ranges() const { return ranges_; }
 
   void next() {
     ++site_;
@@ -114,8 +117,7 @@ class SiteWalk {
         number_ -= digit.count * digit.stride;
       }
       if (digit.dimension == ranges_.size()) continue;
-      const std::int64_t* const begin = begins_.data() + digit.begins + digit.at;
-      ranges_[digit.dimension] = {begin[0], begin[1]};
+      ranges_[digit.dimension] = range_at_[digit.ranges + static_cast<std::size_t>(digit.at)];
     }
   }
 
@@ -124,25 +126,25 @@ class SiteWalk {
     std::int64_t count = 1;
     std::int64_t stride = 1;
     std::size_t dimension = 0;  ///< behind all for copies
-    std::size_t begins = 0;     ///< where its coordinates' first elements begin
+    std::size_t ranges = 0;     ///< where those of its coordinates begin
     std::int64_t at = 0;
     std::int64_t since = 0;  ///< sites since it changed
   };
 
   std::vector<Digit> digits_;
-  std::vector<std::int64_t> begins_;  ///< per digit of a dimension, and coordinate up to `count`
-  std::vector<Range> ranges_;
+  std::vector<ElementRange> range_at_;  ///< per digit of a dimension, and coordinate
+  std::vector<ElementRange> ranges_;
   std::int64_t site_ = 0;
   std::int64_t number_ = 0;  ///< that the digits give; another than the site's where it has nothing
 };
 
-std::int64_t elements_of(const std::vector<Range>& ranges) {
+std::int64_t elements_of(const std::vector<ElementRange>& ranges) {
   std::int64_t elements = 1;
-  for (const Range& range : ranges) elements *= range.end - range.begin;
+  for (const ElementRange& range : ranges) elements *= range.end - range.begin;
   return elements;
 }
 
-std::int64_t elements_of_both(const std::vector<Range>& a, const std::vector<Range>& b) {
+std::int64_t elements_of_both(const std::vector<ElementRange>& a, const std::vector<ElementRange>& b) {
   std::int64_t elements = 1;
   for (std::size_t d = 0; d < a.size(); ++d) {
     elements *= std::max<std::int64_t>(std::min(a[d].end, b[d].end) - std::max(a[d].begin, b[d].begin), 0);
@@ -177,7 +179,7 @@ Layout layout_of_groups(const Layout& layout, std::int64_t sites) {
   Layout groups = layout;
   for (LayoutAxis& axis : groups.axes) {
     if (axis.grid > 1) std::tie(axis.grid, axis.stride) = outside(axis.grid, axis.stride);
-    if (axis.grid == 1) axis = {{1, axis.cut.unit}, 1, 0};
+    if (axis.grid == 1) axis = {axis.cut.window ? axis.cut : DimensionCut{1, axis.cut.unit}, 1, 0};
   }
   groups.copies.clear();
   for (const SiteCopies& copies : layout.copies) {
@@ -188,7 +190,7 @@ Layout layout_of_groups(const Layout& layout, std::int64_t sites) {
 }
 
 /// What a site has: of each dimension a range.
-using Box = std::vector<Range>;
+using Box = std::vector<ElementRange>;
 
 void add_new(const Box& box, std::vector<Box>& boxes) {
   if (std::find(boxes.begin(), boxes.end(), box) == boxes.end()) boxes.push_back(box);
@@ -260,10 +262,12 @@ bool numbers_scatter(const Vertex& vertex, const VertexPlan& plan) {
          (plan.grid[label] == 1 || plan.strides[label] == digits.front().count * digits.front().stride);
 }
 
-Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan& plan) {
-  const View* const view = view_of(vertex);
+Layout needed_layout(const Vertex& vertex, std::size_t operand, const Shape& bound, const VertexPlan& plan) {
   const std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, operand);
-  Layout layout = layout_of(vertex, labels, view == nullptr ? nullptr : &view->from, plan);
+  Layout layout;
+  layout.axes.reserve(labels.size());
+  for (std::size_t d = 0; d < labels.size(); ++d)
+    layout.axes.push_back(axis_of(plan, labels[d], operand_cut(vertex, operand, d, bound[d], plan.parts)));
   for (std::size_t label = 0; label < plan.grid.size(); ++label) {
     const bool is_read = std::find(labels.begin(), labels.end(), std::optional(label)) != labels.end();
     if (!is_read && plan.grid[label] > 1) layout.copies.push_back({plan.grid[label], plan.strides[label]});
@@ -271,6 +275,17 @@ Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan
   layout.copies.insert(layout.copies.end(), plan.copies.begin(), plan.copies.end());
   layout.copies = merged(std::move(layout.copies));
   return layout;
+}
+
+std::vector<DimensionCut> cuts_of(const Layout& layout) {
+  std::vector<DimensionCut> cuts;
+  for (const LayoutAxis& axis : layout.axes) cuts.push_back(axis.cut);
+  return cuts;
+}
+
+bool has_windows(const Layout& layout) {
+  return std::any_of(layout.axes.begin(), layout.axes.end(),
+                     [](const LayoutAxis& axis) { return axis.cut.window.has_value(); });
 }
 
 std::vector<std::int64_t> elements_received(const Layout& have, const Layout& need, const Shape& bound,
@@ -344,7 +359,7 @@ std::int64_t elements_at(const Layout& layout, const Shape& bound, std::int64_t 
   for (std::size_t d = 0; d < layout.axes.size(); ++d) {
     const LayoutAxis& axis = layout.axes[d];
     const std::int64_t at = coordinate(site, axis.grid, axis.stride);
-    elements *= begin_of(axis, bound[d], at + 1) - begin_of(axis, bound[d], at);
+    elements *= length_of_chunks(axis, bound[d], at);
   }
   return elements;
 }

@@ -10,6 +10,7 @@
 namespace einrel {
 
 /// How one dimension of a tensor is cut, and over how many sites: chunk p lies at coordinate floor(p * grid / parts).
+/// With a window it only says what is needed; what is stored has none.
 struct LayoutAxis {
   DimensionCut cut;
   std::int64_t grid = 1;
@@ -42,8 +43,13 @@ VertexPlan with_scattered_result(const Vertex& vertex, VertexPlan plan);
 /// `scatter`, unless its grid is 1, the next one.
 bool numbers_scatter(const Vertex& vertex, const VertexPlan& plan);
 
-/// What a vertex needs of an operand to compute all of its parts where its plan says.
-Layout needed_layout(const Vertex& vertex, std::size_t operand, const VertexPlan& plan);
+/// What a vertex needs of an operand of this bound to compute all of its parts where its plan says.
+Layout needed_layout(const Vertex& vertex, std::size_t operand, const Shape& bound, const VertexPlan& plan);
+
+/// How each dimension is cut.
+std::vector<DimensionCut> cuts_of(const Layout& layout);
+/// Whether its chunks may overlap.
+bool has_windows(const Layout& layout);
 
 /// Elements that each site receives so that a tensor that lies as `have` lies as `need`: what it needs and does not
 /// hold, each once. O(sites * dimensions).
@@ -59,7 +65,8 @@ std::vector<std::int64_t> elements_crossing(const Layout& have, const Layout& ne
 std::vector<std::int64_t> parts_crossing(const Vertex& vertex, const VertexPlan& plan, std::int64_t sites,
                                          std::int64_t group);
 
-/// Elements that a site holds.
+/// Elements that a site holds in all of its chunks: where these overlap, in each of them, and with what lies beyond the
+/// tensor.
 std::int64_t elements_at(const Layout& layout, const Shape& bound, std::int64_t site);
 
 }  // namespace einrel

@@ -135,7 +135,7 @@ class Lowering {
     const auto* const recut = std::get_if<Repartition>(&node(source).op);
     const IaId at = ids_[source];
     const std::size_t computed = recut == nullptr ? source : node(source).inputs.front().index;
-    const std::optional<std::size_t> number = route_of(role.vertex, computed, where);
+    const std::optional<std::size_t> number = route_of(role.vertex, computed, recut, where);
     if (!number) return moved(at, where, recut == nullptr ? std::nullopt : std::optional(*recut));
     const std::size_t tensor = made_.roles[computed]->vertex;
     const auto [brought, is_new] = brought_.try_emplace({tensor, *number}, at);
@@ -156,24 +156,30 @@ class Lowering {
     return lies(at, where) ? at : store_.add(Shuf{all_positions(where.parts.size()), where}, {at});
   }
 
-  /// The route by which a vertex gets what a node computes; none where it lies there, or is no tensor.
-  std::optional<std::size_t> route_of(std::size_t vertex, std::size_t node, const SiteGrid& where) const {
+  /// The route by which a vertex gets what a node computes, in other cuts if it is recut; none where it lies there, or
+  /// is no tensor.
+  std::optional<std::size_t> route_of(std::size_t vertex, std::size_t node, const Repartition* recut,
+                                      const SiteGrid& where) const {
     if (!made_.roles[node]) return std::nullopt;
     const std::size_t tensor = made_.roles[node]->vertex;
     const std::vector<VertexId>& operands = graph_.vertices[vertex].inputs;
     for (std::size_t operand = 0; operand < operands.size(); ++operand) {
       const std::optional<std::size_t> number = routes_.route_of(vertex, operand);
       if (operands[operand].index != tensor || !number) continue;
-      if (grid_of(routes_.route(tensor, *number).need) == where) return number;
+      const Layout& need = routes_.route(tensor, *number).need;
+      if (grid_of(need) == where && has_windows_of(need, recut)) return number;
     }
     return std::nullopt;
   }
 
-  static std::vector<DimensionCut> cuts_of(const Layout& layout) {
-    std::vector<DimensionCut> cuts;
-    for (const LayoutAxis& axis : layout.axes) cuts.push_back(axis.cut);
-    return cuts;
+  /// Grids do not tell windows apart.
+  static bool has_windows_of(const Layout& need, const Repartition* recut) {
+    for (std::size_t d = 0; d < need.axes.size(); ++d) {
+      if (need.axes[d].cut.window != (recut == nullptr ? std::nullopt : recut->to[d].window)) return false;
+    }
+    return true;
   }
+
   /// What cuts one into the chunks of the other, if that takes anything.
   static std::optional<Repartition> recutting(const Layout& have, const Layout& need) {
     std::vector<DimensionCut> from = cuts_of(have);

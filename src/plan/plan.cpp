@@ -148,6 +148,22 @@ PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph) {
   for (const Extent extent : label_extents(vertex)) {
     most.push_back(reasons[most.size()].empty() ? std::max<std::int64_t>(extent.value(), 1) : 1);
   }
+  for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {  // an input that is cut alike has to have so many elements
+    const std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, o);
+    const Shape& bound = graph[vertex.inputs[o]].bound;
+    for (std::size_t d = 0; d < labels.size() && view_of(vertex) == nullptr; ++d) {
+      if (labels[d]) most[*labels[d]] = std::clamp<std::int64_t>(bound[d].value(), 1, most[*labels[d]]);
+    }
+  }
+  return most;
+}
+
+PartitionVector most_parts_apart(const Vertex& vertex, const EinGraph& graph) {
+  PartitionVector most = most_parts(vertex, graph);
+  const std::vector<std::string> reasons = cannot_be_cut_apart(vertex, graph);
+  for (std::size_t l = 0; l < most.size(); ++l) {
+    if (!reasons[l].empty()) most[l] = 1;
+  }
   return most;
 }
 

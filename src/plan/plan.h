@@ -97,8 +97,11 @@ bool reduces_onto_result(const Vertex& vertex);
 /// X[i,i], whose chunks a grid of sites does not describe.
 std::vector<std::string> stays_whole(const Vertex& vertex, const EinGraph& graph);
 
-/// How many parts each label of a vertex may be cut into: its extent; 1 where it stays whole.
+/// How many parts each label of a vertex may be cut into: its extent, and no more than what is read along it has; 1
+/// where it stays whole.
 PartitionVector most_parts(const Vertex& vertex, const EinGraph& graph);
+/// The same where no chunks may overlap (cannot_be_cut_apart).
+PartitionVector most_parts_apart(const Vertex& vertex, const EinGraph& graph);
 
 /// Every partition vector of powers of two whose product is `product`, in lexicographic order, none of its entries
 /// above that of `most`. Where `most` does not allow the product, of the largest power of two that it does allow. There

@@ -23,6 +23,7 @@ std::optional<std::size_t> TensorRoutes::best_source(const Layout& need, const S
   if (sources_ == 0) return best;
   ReceivedSums least = transfers.sums(stored_, need, bound);
   for (std::size_t r = 0; r < sources_; ++r) {
+    if (has_windows(routes_[r].need)) continue;  // its chunks overlap
     const ReceivedSums other = transfers.sums(routes_[r].need, need, bound);
     if (other.all >= least.all || other.most > least.most) continue;
     least = other;
@@ -50,8 +51,9 @@ Routes::Routes(const EinGraph& graph, const Plan& plan, Transfers& transfers) {
     if (computes_nothing(vertex)) continue;
     for (const std::size_t operand : operands_read(vertex)) {
       const std::size_t tensor = vertex.inputs[operand].index;
-      routes[operand] = of_tensor_[tensor].find_or_add(needed_layout(vertex, operand, plan.vertices[v]),
-                                                       graph.vertices[tensor].bound, transfers);
+      const Shape& bound = graph.vertices[tensor].bound;
+      routes[operand] =
+          of_tensor_[tensor].find_or_add(needed_layout(vertex, operand, bound, plan.vertices[v]), bound, transfers);
     }
   }
   for (const State& state : graph.steps.states) {

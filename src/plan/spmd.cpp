@@ -175,7 +175,12 @@ std::string spmd_fault(const Vertex& vertex, const VertexPlan& plan, const std::
 std::string spmd_fault(const EinGraph& graph, const Plan& plan) {
   const std::vector<MeshAxis> mesh = mesh_of(plan.sites);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const std::string fault = spmd_fault(graph.vertices[v], plan.vertices[v], mesh);
+    std::string fault = spmd_fault(graph.vertices[v], plan.vertices[v], mesh);
+    const PartitionVector most = most_parts_apart(graph.vertices[v], graph);
+    for (std::size_t l = 0; l < most.size() && fault.empty(); ++l) {
+      if (plan.vertices[v].parts[l] > most[l])
+        fault = fmt::format("no collective moves the halos of {}", label_title(graph.vertices[v], l));
+    }
     if (!fault.empty())
       return fmt::format("no single program for all sites computes {}: {}", graph.vertices[v].name, fault);
   }
@@ -187,7 +192,7 @@ std::vector<VertexPlan> spmd_candidates(const EinGraph& graph, std::size_t v, st
   const Vertex& vertex = graph.vertices[v];
   if (is_input(vertex)) return input_candidates(graph, v, mesh);
   std::vector<VertexPlan> plans;
-  const PartitionVector most = most_parts(vertex, graph);
+  const PartitionVector most = most_parts_apart(vertex, graph);
   for (VertexPlan& plan : assignments(mesh, label_extents(vertex), most)) {
     if (partial_sites(vertex, plan) == 1) {
       plans.push_back(std::move(plan));

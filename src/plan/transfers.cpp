@@ -18,6 +18,10 @@ void mix(std::size_t& hash, const Layout& layout) {
   for (const LayoutAxis& axis : layout.axes) {
     mix(hash, axis.cut.parts);
     mix(hash, axis.cut.unit);
+    if (const std::optional<Window>& window = axis.cut.window) {
+      for (const std::int64_t number : {window->extent.value(), window->coefficient, window->low, window->high})
+        mix(hash, number);
+    }
     mix(hash, axis.grid);
     mix(hash, axis.stride);
   }

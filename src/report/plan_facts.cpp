@@ -51,14 +51,32 @@ std::vector<LinkCut> link_cuts(const Vertex& vertex, const VertexPlan& plan, con
   return cuts;
 }
 
+std::vector<Halo> halos_of(const EinGraph& graph, std::size_t v, std::size_t operand, const VertexPlan& plan) {
+  const Vertex& vertex = graph.vertices[v];
+  const std::vector<std::string> names = label_names(vertex);
+  const std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, operand);
+  const Layout need = needed_layout(vertex, operand, graph[vertex.inputs[operand]].bound, plan);
+  std::vector<Halo> halos;
+  for (std::size_t d = 0; d < labels.size(); ++d) {
+    const std::optional<Window>& window = need.axes[d].cut.window;
+    if (!window || window->coefficient < 0 || need.axes[d].grid == 1) continue;
+    const auto count = [](std::int64_t elements) {
+      return static_cast<std::size_t>(std::max<std::int64_t>(elements, 0));
+    };
+    halos.push_back({names[*labels[d]], count(-window->low), count(window->high - window->coefficient + 1)});
+  }
+  return halos;
+}
+
 MoveFacts moves_of(const EinGraph& graph, std::size_t v, const VertexPlan& plan, const VertexCost& cost) {
   const Vertex& vertex = graph.vertices[v];
   MoveFacts moves{{}, {}, cost.reduced_bytes};
   for (std::size_t o = 0; o < cost.operand_bytes.size(); ++o) {
     if (cost.operand_bytes[o] == 0) continue;
     std::int64_t copies = 1;
-    for (const SiteCopies& each : needed_layout(vertex, o, plan).copies) copies *= each.count;
-    moves.operands.push_back({graph[vertex.inputs[o]].name, copies, cost.operand_bytes[o]});
+    const Vertex& tensor = graph[vertex.inputs[o]];
+    for (const SiteCopies& each : needed_layout(vertex, o, tensor.bound, plan).copies) copies *= each.count;
+    moves.operands.push_back({tensor.name, halos_of(graph, v, o, plan), copies, cost.operand_bytes[o]});
   }
   if (cost.reduced_bytes == 0) return moves;
   const std::vector<std::string> names = label_names(vertex);

@@ -61,12 +61,25 @@ std::string cost_text(CostKind kind, double cost) {
   return kind == CostKind::seconds ? seconds_text(cost) : floats_text(cost);
 }
 
+/// "halo of y: 2 rows from each neighbour, of x: 1 row before and 0 rows behind"
+std::string halos_text(const std::vector<Halo>& halos) {
+  std::vector<std::string> texts;
+  for (const auto& [label, before, behind] : halos) {
+    texts.push_back(fmt::format(
+        "of {}: {}", label,
+        before == behind ? counted(before, "row") + " from each neighbour"
+                         : fmt::format("{} before and {} behind", counted(before, "row"), counted(behind, "row"))));
+  }
+  return fmt::format("halo {}", fmt::join(texts, ", "));
+}
+
 /// "A to 2 sites each, 6 MB; Z_1 cut anew, 3 MB; partial results over j, shared out along k, 4 MB"
 std::string moves_text(const MoveFacts& moves, const CutFacts& cut) {
   std::vector<std::string> texts;
-  for (const auto& [tensor, copies, bytes] : moves.operands) {
-    texts.push_back(fmt::format("{} {}, {}", tensor, copies > 1 ? fmt::format("to {} sites each", copies) : "cut anew",
-                                bytes_text(bytes)));
+  for (const auto& [tensor, halos, copies, bytes] : moves.operands) {
+    const std::string where = copies > 1 ? fmt::format("to {} sites each", copies) : halos.empty() ? "cut anew" : "";
+    const std::string with = halos.empty() ? "" : (copies > 1 ? ", " : "") + halos_text(halos);
+    texts.push_back(fmt::format("{} {}{}, {}", tensor, where, with, bytes_text(bytes)));
   }
   if (moves.reduced_bytes > 0) {
     texts.push_back(fmt::format("partial results over {}, {}{}", fmt::join(moves.reduced, " "),

@@ -2,7 +2,9 @@
 
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 
 #include "tensor/dtype.h"
@@ -63,6 +65,15 @@ Stored narrow(Computed value) {
   } else {
     return static_cast<Stored>(value);
   }
+}
+
+/// Makes `count` elements at `to` this value, rounded to their type.
+inline void fill_elements(DType dtype, std::int64_t count, double value, std::byte* to) {
+  with_stored_type(dtype, [&]<class Stored>() {
+    const auto stored = narrow<Stored>(value);
+    for (std::int64_t i = 0; i < count; ++i)
+      std::memcpy(to + i * static_cast<std::int64_t>(sizeof(Stored)), &stored, sizeof(Stored));
+  });
 }
 
 }  // namespace einrel

@@ -65,7 +65,7 @@ class VertexCuts {
     take(vertex_, result_labels(vertex_), false);
     for (std::size_t i = 0; i < vertex_.inputs.size(); ++i)
       take(graph_[vertex_.inputs[i]], operand_labels(vertex_, i), true);
-    const std::vector<std::string> reasons = cannot_be_cut(vertex_, graph_);
+    const std::vector<std::string> reasons = cannot_be_cut_apart(vertex_, graph_);
     for (std::size_t l = 0; l < parts_.size(); ++l) {
       if (parts_[l] == 0) parts_[l] = parts_of(extents[l], most_extent_);
       parts_[l] = reasons[l].empty()

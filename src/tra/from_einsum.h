@@ -20,9 +20,15 @@ struct GraphCuts {
 GraphCuts default_cuts(const EinGraph& graph, std::int64_t sites);
 
 /// How each dimension of a vertex's operand, and of its result, is cut where its labels are cut so: by the first label
-/// that walks through it, in units of the others; not at all where an index is no plain label.
-std::vector<DimensionCut> operand_cuts(const Vertex& vertex, std::size_t operand,
+/// that walks through it, in units of the others; with a window where the label is read at other places than its own,
+/// unless these are chunks side by side, as of X[2*y+d] for d below 2.
+/// Operands that read one tensor in windows of the same labels have the same chunks, which hold what all of them read.
+/// `bound` is the operand's.
+std::vector<DimensionCut> operand_cuts(const Vertex& vertex, std::size_t operand, const Shape& bound,
                                        const std::vector<std::int64_t>& parts);
+/// One of them: of a dimension of this extent.
+DimensionCut operand_cut(const Vertex& vertex, std::size_t operand, std::size_t dim, Extent extent,
+                         const std::vector<std::int64_t>& parts);
 std::vector<DimensionCut> result_cuts(const Vertex& vertex, const std::vector<std::int64_t>& parts);
 
 /// The program over chunks (EinDecomp, section 4.3): every vertex Z[lZ] = (+) (x)(X[lX], Y[lY]) with partition vector d

@@ -252,6 +252,7 @@ RelationType infer_repartition(const Repartition& op, const RelationType& in) {
                     "positions, the arrays {} dimensions",
                     in.key_arity, in.rank));
   }
+  if (has_windows(op.from)) throw UserError("a repartition takes chunks that do not overlap, without windows");
   const Shape bound = tensor_bound(in);
   if (relation_type(in.dtype, bound, cut_of_all(op.from)).chunks != in.chunks)
     throw UserError(fmt::format("the relation is not a tensor {} cut as the repartition says; its keys go below {}",

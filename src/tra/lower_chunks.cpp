@@ -26,7 +26,7 @@ Stored lower_chunks(ProgramBuilder& builder, const Vertex& vertex, const Stored&
                     const std::vector<std::int64_t>& parts) {
   const LabelGroups from = operand_groups(vertex, 0);
   const LabelGroups to = result_groups(vertex);
-  const TraId cut = builder.recut(input, operand_cuts(vertex, 0, parts));
+  const TraId cut = builder.recut(input, operand_cuts(vertex, 0, input.bound, parts));
   const TraId chunks = builder.add(Transform{kernel_of(kernel_name(vertex), vertex, {vertex.dtype}, {0})}, {cut});
   const KeyLabels read = operand_labels(vertex, 0);
   builder.explain(chunks, {read}, read);

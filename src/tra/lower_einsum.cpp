@@ -21,9 +21,16 @@ std::vector<std::size_t> joined(std::vector<std::size_t> first, const std::vecto
   return first;
 }
 
-bool reads_plainly(const Access& access, std::size_t label) {
-  return std::any_of(access.indices.begin(), access.indices.end(),
-                     [&](const Index& index) { return plain_label(index) == label; });
+bool is_in_window(const Operand& operand, std::size_t dim) {
+  return std::find(operand.windows.begin(), operand.windows.end(), dim) != operand.windows.end();
+}
+
+/// Whether the operand's chunks are as long along some dimension as those of the label.
+bool reads_plainly(const Operand& operand, std::size_t label) {
+  for (std::size_t d = 0; d < operand.access.indices.size(); ++d) {
+    if (plain_label(operand.access.indices[d]) == label && !is_in_window(operand, d)) return true;
+  }
+  return false;
 }
 
 /// Lowers one vertex. The labels of every ChunkedEinSum are positions in `cuts_`.
@@ -113,13 +120,18 @@ class EinSumLowering {
     const bool is_element = form.elements.size() == 1 && form.elements.front().coefficient == 1 &&
                             !form.elements.front().computed && form.labels.terms.empty() && form.labels.offset == 0;
     const bool is_output = std::find(e.output.begin(), e.output.end(), label) != e.output.end();
-    if (!is_output || !is_element || !cuts_.is_cut(label) || is_read_plainly(e, operands_read(e.body), label))
-      return std::nullopt;
+    if (!is_output || !is_element || !cuts_.is_cut(label) || is_walked_along(e, label)) return std::nullopt;
     const Scatter scatter{label, form.elements.front().operand};
+    if (!e.operands[scatter.position].windows.empty()) return std::nullopt;
     const auto count = [&](auto is_it) { return std::count_if(e.body.steps.begin(), e.body.steps.end(), is_it); };
     const auto compared = count([&](const ScalarStep& step) { return label_read(step) == scatter.label; });
     const auto read = count([&](const ScalarStep& step) { return operand_read(step) == scatter.position; });
     return compared == 1 && read == 1 ? std::optional(scatter) : std::nullopt;
+  }
+
+  /// Whether an operand that is read has the label in an index.
+  static bool is_walked_along(const ChunkedEinSum& e, std::size_t label) {
+    return labels_in(e, operands_read(e.body)).count(label) != 0;
   }
 
   /// In the place of T, T - begin for each chunk of v; in the place of v, a label of all chunks, which are as large as
@@ -241,7 +253,7 @@ class EinSumLowering {
 
   static bool is_read_plainly(const ChunkedEinSum& e, const std::vector<std::size_t>& operands, std::size_t label) {
     return std::any_of(operands.begin(), operands.end(),
-                       [&](std::size_t operand) { return reads_plainly(e.operands[operand].access, label); });
+                       [&](std::size_t operand) { return reads_plainly(e.operands[operand], label); });
   }
 
   /// Operands for labels that are cut and that the body does not read: they give the extent of a chunk.
@@ -261,15 +273,21 @@ class EinSumLowering {
     return {sources.begin(), sources.end()};
   }
 
+  /// The labels in the indices of these operands.
+  static std::set<std::size_t> labels_in(const ChunkedEinSum& e, const std::vector<std::size_t>& operands) {
+    std::set<std::size_t> labels;
+    for (const std::size_t operand : operands) {
+      for (const Index& index : e.operands[operand].access.indices) {
+        for (const IndexTerm& term : index.terms) labels.insert(term.label);
+      }
+    }
+    return labels;
+  }
+
   /// The labels of a body with these operands, in the order of the vertex.
   static std::vector<std::size_t> labels_of(const ChunkedEinSum& e, const ScalarExpr& body,
                                             const std::vector<std::size_t>& operands) {
-    std::set<std::size_t> used;
-    for (const std::size_t operand : operands) {
-      for (const Index& index : e.operands[operand].access.indices) {
-        for (const IndexTerm& term : index.terms) used.insert(term.label);
-      }
-    }
+    std::set<std::size_t> used = labels_in(e, operands);
     for (const ScalarStep& step : body.steps) {
       if (const auto label = label_read(step)) used.insert(*label);
     }
@@ -410,17 +428,20 @@ class EinSumLowering {
     std::set<std::size_t> given;
     for (const std::size_t operand : operands) {
       const Access& access = e.operands[operand].access;
-      for (const Index& index : access.indices) {
-        if (const auto label = plain_label(index); label && !access.pad) given.insert(*label);
+      for (std::size_t d = 0; d < access.indices.size() && !access.pad; ++d) {
+        const auto label = plain_label(access.indices[d]);
+        if (label && !is_in_window(e.operands[operand], d)) given.insert(*label);
       }
     }
     std::vector<Operand> added;
     for (const std::size_t operand : operands) {
       Operand plain{e.operands[operand].source, {}};
       bool gives = false;
-      for (const Index& index : e.operands[operand].access.indices) {
+      for (std::size_t d = 0; d < e.operands[operand].access.indices.size(); ++d) {
+        const Index& index = e.operands[operand].access.indices[d];
         const std::optional<std::size_t> label = plain_label(index);
-        const bool is_new = label && cuts_.is_cut(*label) && given.insert(*label).second;
+        const bool gives_extent = label && cuts_.is_cut(*label) && !is_in_window(e.operands[operand], d);
+        const bool is_new = gives_extent && given.insert(*label).second;
         plain.access.indices.push_back(is_new ? index : Index{});
         gives = is_new || gives;
       }

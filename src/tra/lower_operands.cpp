@@ -41,10 +41,10 @@ ScalarExpr simplified_body(const EinSum& einsum, const std::vector<Stored>& inpu
 
 /// A plain read X[o] of fewer positions than X has (beside X[o+1], say) must not give `o` the extent of the array when
 /// the kernel runs. A padded read does not; and no position is outside, so that its padding is never used.
-Access without_partial_reads(Access access, const Shape& bound, const std::vector<Label>& labels) {
+Access without_partial_reads(Access access, const Shape& bound, const LabelCuts& cuts) {
   for (std::size_t d = 0; d < bound.size() && !access.pad; ++d) {
     const auto label = plain_label(access.indices[d]);
-    if (label && labels[*label].extent != bound[d]) access.pad = 0;
+    if (label && !cuts.is_cut(*label) && cuts.labels[*label].extent != bound[d]) access.pad = 0;
   }
   return access;
 }
@@ -74,16 +74,28 @@ Source diagonal(ProgramBuilder& builder, Source source, const LabelCuts& cuts) {
   return source;
 }
 
-Source source_for(ProgramBuilder& builder, const Stored& tensor, const Access& access, const LabelCuts& cuts) {
-  std::vector<DimensionCut> wanted;
+Source source_for(ProgramBuilder& builder, const Stored& tensor, const Access& access,
+                  const std::vector<DimensionCut>& wanted, const LabelCuts& cuts, const EinSum& einsum) {
   Source source{tensor.id, tensor.dtype, {}};
-  for (const Index& index : access.indices) {
-    const std::optional<std::size_t> label = plain_label(index);
-    wanted.push_back({label ? cuts.parts[*label] : 1, 1});
-    source.keys.push_back(label);
-  }
+  for (const Index& index : access.indices) source.keys.push_back(label_along(einsum, index));
   source.id = builder.recut(tensor, wanted);
   return diagonal(builder, std::move(source), cuts);
+}
+
+/// What reads a chunk, of what reads the tensor. Where a plain index is left in a window of several places, as X[o] of
+/// a chunk that X[o+1] reads, too, the array does not say how many positions `o` has.
+Operand within_chunks(std::size_t source, Access access, const std::vector<DimensionCut>& cuts) {
+  Operand operand{source, std::move(access)};
+  for (std::size_t d = 0; d < cuts.size(); ++d) {
+    Index& index = operand.access.indices[d];
+    if (cuts[d].window) index.offset -= window_begin(cuts[d]);
+    const bool is_plain = plain_label(index).has_value();
+    const bool is_one_place = !cuts[d].window || cuts[d].window->low == cuts[d].window->high;
+    if (cuts[d].parts == 1 || (is_plain && is_one_place)) continue;
+    operand.windows.push_back(d);
+    if (is_plain && !operand.access.pad) operand.access.pad = 0;
+  }
+  return operand;
 }
 
 /// The position of the source in `sources`. Two sources are one when they are the same relation and pair its keys with
@@ -147,12 +159,15 @@ ChunkedEinSum read_operands(ProgramBuilder& builder, const Vertex& vertex, const
   std::vector<std::size_t> moved(inputs.size(), 0);
   for (const std::size_t operand : operands_read(result.body)) {
     const Stored& tensor = inputs[operand];
-    const Access access = without_partial_reads(einsum.operands[operand], tensor.bound, cuts.labels);
-    const std::size_t source = find_or_add(result.sources, source_for(builder, tensor, access, cuts), cuts);
-    const auto same = [&](const Operand& known) { return known.source == source && known.access == access; };
+    const std::vector<DimensionCut> wanted = operand_cuts(vertex, operand, tensor.bound, cuts.parts);
+    const Access& access = einsum.operands[operand];
+    const std::size_t source =
+        find_or_add(result.sources, source_for(builder, tensor, access, wanted, cuts, einsum), cuts);
+    const Operand read = within_chunks(source, without_partial_reads(access, tensor.bound, cuts), wanted);
+    const auto same = [&](const Operand& known) { return known.source == source && known.access == read.access; };
     const auto known = std::find_if(result.operands.begin(), result.operands.end(), same);
     moved[operand] = static_cast<std::size_t>(known - result.operands.begin());
-    if (known == result.operands.end()) result.operands.push_back({source, access});
+    if (known == result.operands.end()) result.operands.push_back(read);
   }
   map_operands(result.body, [&](std::size_t operand) { return moved[operand]; });
   return result;

@@ -61,9 +61,10 @@ struct Source {
 struct Operand {
   std::size_t source = 0;
   Access access;
+  std::vector<std::size_t> windows = {};  ///< dimensions whose chunks hold what windows of a label that is cut read
 };
 /// An EinSum over relations: `operands` is what its body reads. Every label that is cut and that an operand reads is a
-/// plain index there and a key position of its source.
+/// key position of its source, and a plain index there, or one of a window in its chunk.
 struct ChunkedEinSum {
   std::vector<Source> sources;
   std::vector<Operand> operands;

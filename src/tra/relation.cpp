@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 
 #include "base/error.h"
 #include "base/text.h"
+#include "tensor/convert.h"
 
 namespace einrel {
 namespace {
@@ -36,7 +38,26 @@ std::string extent_range(const RelationType& type, std::size_t dim) {
 
 }  // namespace
 
+namespace {
+
+void check_window(const DimensionCut& cut) {
+  const Window& window = *cut.window;
+  if (cut.unit != 1 || window.coefficient == 0 || window.low > window.high)
+    throw UserError("a window has a coefficient, a first place that is not behind its last, and no units");
+  if (cut.parts < 1 || cut.parts > std::max<std::int64_t>(1, window.extent.value())) {
+    throw UserError(fmt::format("a label of extent {} cannot be cut into {} parts", window.extent.value(), cut.parts));
+  }
+  for (const std::int64_t number : {window.extent.value(), window.coefficient, window.low, window.high}) {
+    if (number > most_key_value || number < -most_key_value)
+      throw UserError(fmt::format("a window with numbers up to {} at most", most_key_value));
+  }
+  checked_multiply(2 * std::abs(window.coefficient), window.extent.value() + 1);  // and places stay below the double
+}
+
+}  // namespace
+
 void check_cut(Extent extent, const DimensionCut& cut) {
+  if (cut.window) return check_window(cut);
   if (cut.parts < 1 || cut.unit < 1) {
     throw UserError(cut.unit == 1
                         ? fmt::format("a dimension is cut into at least 1 part, not {}", cut.parts)
@@ -58,7 +79,45 @@ std::int64_t chunk_begin(Extent extent, const DimensionCut& cut, std::int64_t pa
 }
 
 Extent chunk_extent(Extent extent, const DimensionCut& cut, std::int64_t part) {
-  return Extent(chunk_begin(extent, cut, part + 1) - chunk_begin(extent, cut, part));
+  return Extent(chunk_range(extent, cut, part).extent());
+}
+
+std::int64_t window_begin(const DimensionCut& cut) {
+  const Window& window = *cut.window;
+  if (window.coefficient > 0) return window.low;
+  return window.coefficient * (chunk_begin(window.extent, {cut.parts, 1}, 1) - 1) + window.low;
+}
+
+ElementRange chunk_range(Extent extent, const DimensionCut& cut, std::int64_t part) {
+  if (!cut.window) return {chunk_begin(extent, cut, part), chunk_begin(extent, cut, part + 1)};
+  const Window& window = *cut.window;
+  const std::int64_t first = chunk_begin(window.extent, {cut.parts, 1}, part);
+  const std::int64_t last = chunk_begin(window.extent, {cut.parts, 1}, part + 1) - 1;
+  const std::int64_t end = window.coefficient * (window.coefficient > 0 ? last : first) + window.high + 1;
+  const std::int64_t between = std::abs(window.coefficient) - (window.high - window.low + 1);
+  const std::int64_t next = end + std::max<std::int64_t>(between, 0);
+  return {window.coefficient * first + window_begin(cut), std::max(end, std::min(next, extent.value()))};
+}
+
+ElementRange elements_in_chunk(Extent extent, const DimensionCut& cut, std::int64_t part) {
+  const ElementRange range = chunk_range(extent, cut, part);
+  const std::int64_t begin = std::clamp<std::int64_t>(range.begin, 0, extent.value());
+  return {begin, std::clamp(range.end, begin, extent.value())};
+}
+
+bool has_windows(const std::vector<DimensionCut>& cuts) {
+  return std::any_of(cuts.begin(), cuts.end(), [](const DimensionCut& cut) { return cut.window.has_value(); });
+}
+
+std::int64_t elements_in_chunks(const Shape& bound, const std::vector<DimensionCut>& cuts) {
+  std::int64_t elements = 1;
+  for (std::size_t d = 0; d < bound.size(); ++d) {
+    std::int64_t here = cuts[d].window ? 0 : bound[d].value();
+    for (std::int64_t part = 0; cuts[d].window && part < cuts[d].parts; ++part)
+      here = checked_add(here, elements_in_chunk(bound[d], cuts[d], part).extent());
+    elements = checked_multiply(elements, here);
+  }
+  return elements;
 }
 
 TensorCut cut_of_all(const std::vector<DimensionCut>& cuts) {
@@ -197,17 +256,6 @@ Shape tensor_bound(const RelationType& type) {
   return make_shape(extents);
 }
 
-Relation cut_tensor(const Tensor& tensor, const TensorCut& cut) {
-  Relation relation;
-  for (Chunk& chunk : relation_type(tensor.dtype(), tensor.shape(), cut).chunks) {
-    std::vector<std::int64_t> begin(tensor.rank(), 0);
-    for (std::size_t i = 0; i < chunk.key.size(); ++i)
-      begin[cut.dims[i]] = chunk_begin(tensor.shape()[cut.dims[i]], cut.cuts[i], chunk.key[i]);
-    relation.emplace(std::move(chunk.key), tensor.box(begin, chunk.bound));
-  }
-  return relation;
-}
-
 namespace {
 
 /// Copies `chunk` into `whole` with its first element at `begin`.
@@ -218,6 +266,33 @@ void place(Tensor& whole, const Tensor& chunk, const std::vector<std::int64_t>& 
 }
 
 }  // namespace
+
+Relation cut_tensor(const Tensor& tensor, const TensorCut& cut) {
+  Relation relation;
+  for (Chunk& chunk : relation_type(tensor.dtype(), tensor.shape(), cut).chunks) {
+    std::vector<std::int64_t> begin(tensor.rank(), 0);  // in the tensor
+    std::vector<std::int64_t> to(tensor.rank(), 0);     // in the chunk
+    Shape inside = chunk.bound;
+    double pad = 0;
+    for (std::size_t i = 0; i < chunk.key.size(); ++i) {
+      const std::size_t d = cut.dims[i];
+      const ElementRange elements = elements_in_chunk(tensor.shape()[d], cut.cuts[i], chunk.key[i]);
+      begin[d] = elements.begin;
+      to[d] = elements.begin - chunk_range(tensor.shape()[d], cut.cuts[i], chunk.key[i]).begin;
+      inside[d] = Extent(elements.extent());
+      if (cut.cuts[i].window) pad = cut.cuts[i].window->pad.value_or(pad);
+    }
+    Tensor part = tensor.box(begin, inside);
+    if (inside != chunk.bound) {
+      Tensor padded(tensor.dtype(), chunk.bound);
+      fill_elements(tensor.dtype(), element_count(chunk.bound), pad, padded.mutable_data());
+      if (part.count() > 0) place(padded, part, to);
+      part = std::move(padded);
+    }
+    relation.emplace(std::move(chunk.key), std::move(part));
+  }
+  return relation;
+}
 
 Tensor assemble(const Relation& relation, DType dtype, std::size_t rank) {
   // begins[d][k]: the first element of the chunks whose key has k at position d.

@@ -54,9 +54,10 @@ KeyExpr chunk_begin(Extent extent, const DimensionCut& cut, const KeyExpr& part)
 }
 
 bool same_chunks(Extent extent, const DimensionCut& a, const DimensionCut& b) {
+  if (a == b) return true;
   if (a.parts != b.parts) return false;
-  for (std::int64_t part = 1; part < a.parts; ++part) {
-    if (chunk_begin(extent, a, part) != chunk_begin(extent, b, part)) return false;
+  for (std::int64_t part = 0; part < a.parts; ++part) {
+    if (chunk_range(extent, a, part) != chunk_range(extent, b, part)) return false;
   }
   return true;
 }
@@ -80,18 +81,40 @@ TraId expand_repartition(TraExpr& program, TraId in, const Repartition& op, cons
   return in;
 }
 
+namespace {
+
+/// Where pieces of chunks of `to` may begin or end, ascending.
+std::vector<std::int64_t> borders_of(Extent extent, const DimensionCut& from, const DimensionCut& to) {
+  std::vector<std::int64_t> borders;
+  for (std::int64_t part = 0; part <= from.parts; ++part) borders.push_back(chunk_begin(extent, from, part));
+  for (std::int64_t part = 0; part < to.parts; ++part) {
+    const ElementRange elements = elements_in_chunk(extent, to, part);
+    borders.push_back(elements.begin);
+    borders.push_back(elements.end);
+  }
+  std::sort(borders.begin(), borders.end());
+  borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
+  return borders;
+}
+
+}  // namespace
+
 std::vector<std::vector<Piece>> pieces_of(Extent extent, const DimensionCut& from, const DimensionCut& to) {
   std::vector<std::vector<Piece>> pieces(static_cast<std::size_t>(to.parts));
+  const std::vector<std::int64_t> borders = borders_of(extent, from, to);
+  std::vector<std::int64_t> old_parts;  // of `from`, by the border that a piece begins at
   std::int64_t old_part = 0;
-  std::int64_t part = 0;
-  for (std::int64_t begin = 0; begin < extent.value();) {
-    const std::int64_t old_end = chunk_begin(extent, from, old_part + 1);
-    const std::int64_t end = chunk_begin(extent, to, part + 1);
-    const std::int64_t next = std::min(old_end, end);
-    if (next > begin) pieces[static_cast<std::size_t>(part)].push_back({old_part, begin, next - begin});
-    if (old_end == next) ++old_part;
-    if (end == next) ++part;
-    begin = next;
+  for (const std::int64_t border : borders) {
+    while (old_part + 1 < from.parts && chunk_begin(extent, from, old_part + 1) <= border) ++old_part;
+    old_parts.push_back(old_part);
+  }
+  for (std::size_t part = 0; part < pieces.size(); ++part) {
+    const ElementRange elements = elements_in_chunk(extent, to, static_cast<std::int64_t>(part));
+    const auto first = std::lower_bound(borders.begin(), borders.end(), elements.begin);
+    for (auto at = static_cast<std::size_t>(first - borders.begin()); elements.begin < elements.end; ++at) {
+      if (borders[at] == elements.end) break;
+      pieces[part].push_back({old_parts[at], borders[at], borders[at + 1] - borders[at]});
+    }
   }
   return pieces;
 }

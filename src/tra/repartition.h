@@ -7,13 +7,13 @@ namespace einrel {
 /// Adds what a Repartition means, in EinDecomp's order, for every dimension whose cut changes:
 ///   Tile into the largest pieces that make up the chunks of both cuts, ReKey each piece to (its new chunk, its place
 ///   in it), Concat the pieces of a chunk.
-/// `bound` is that of the whole tensor. Returns `in` when nothing changes.
+/// `bound` is that of the whole tensor; no cut has a window. Returns `in` when nothing changes.
 TraId expand_repartition(TraExpr& program, TraId in, const Repartition& op, const Shape& bound);
 
 /// Whether two cuts of a dimension give the same chunks. O(parts).
 bool same_chunks(Extent extent, const DimensionCut& a, const DimensionCut& b);
 
-/// Where chunk `part` of a dimension begins (relation.h), over keys.
+/// Where chunk `part` of a dimension begins (relation.h), over keys; the cut has no window.
 KeyExpr chunk_begin(Extent extent, const DimensionCut& cut, const KeyExpr& part);
 
 /// What a chunk of a new cut takes of a chunk of the old one, along one dimension: elements begin .. begin + extent - 1
@@ -23,7 +23,8 @@ struct Piece {
   std::int64_t begin = 0;
   std::int64_t extent = 0;
 };
-/// For each part of `to` the pieces that it is made of, ascending; none when the extent is 0. O(parts of both).
+/// For each part of `to` the pieces that it is made of, ascending; none when the extent is 0. `from` has no window.
+/// Where chunks of `to` overlap, what several have is a piece of each of them. O(parts of both, and pieces).
 std::vector<std::vector<Piece>> pieces_of(Extent extent, const DimensionCut& from, const DimensionCut& to);
 struct PieceCount {
   std::int64_t pieces = 0;   ///< in all; 1 of an extent of 0

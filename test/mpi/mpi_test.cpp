@@ -135,7 +135,7 @@ Outputs run_on_ranks(const IaStore& store, const IaPlan& plan, const TensorBindi
 TEST(Ranks, RunAnyPlanAndSendTheBytesThatItCounts) {
   for (std::uint64_t seed = 0; seed < 70; ++seed) {
     Random random(seed);
-    const std::string& text = plannable_programs()[seed % plannable_programs().size()];
+    const std::string& text = program_of(seed);
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
     const EinGraph graph = einrel::graph_of(text);
     const LoweredPlan lowered = lower(graph, random_plan(random, graph, job().ranks));
@@ -172,6 +172,7 @@ TensorBindings uneven_inputs(Random& random, const EinGraph& graph) {
 TEST(Ranks, GiveTheBitsOfSitesThatShareMemory) {
   const std::vector<std::string> programs = [] {
     std::vector<std::string> all = plannable_programs();
+    all.insert(all.end(), window_programs().begin(), window_programs().end());
     all.insert(all.end(),
                {"dims i=11 j=30 k=14 l=9\ninput X[i,j,l], Y[j,l,k]\nZ[i,k] = sum[j,l] X[i,j,l] * Y[j,l,k]\nW[i,k] = "
                 "Z[i,k] * 3\n",

@@ -281,7 +281,8 @@ TEST(ExactCosts, OfATensorAreAtLeastThoseOfEachReader) {
       for (const std::size_t reader : costs.readers(tensor)) {
         for (const std::size_t operand : operands_read(graph.vertices[reader])) {
           if (graph.vertices[reader].inputs[operand].index != tensor) continue;
-          const Layout need = needed_layout(graph.vertices[reader], operand, plan.vertices[reader]);
+          const Layout need =
+              needed_layout(graph.vertices[reader], operand, graph.vertices[tensor].bound, plan.vertices[reader]);
           EXPECT_LE(exact.seconds_at_least(graph.vertices[tensor], have, need), (1 + 1e-12) * costs.moving(tensor))
               << "seed " << seed << "\n"
               << text;

@@ -44,7 +44,7 @@ double messages_expected(const OnSites& planned) {
   const auto& [graph, plan] = planned;
   return cost_model(CostKind::seconds, without_bandwidth())
       ->of_moves(graph.vertices[1], {result_layout(graph.vertices[1], plan.vertices[1])},
-                 {needed_layout(graph.vertices[2], 0, plan.vertices[2])})
+                 {needed_layout(graph.vertices[2], 0, graph.vertices[1].bound, plan.vertices[2])})
       .front();
 }
 
@@ -193,7 +193,7 @@ double moving_on(std::int64_t sites_per_node, const std::vector<PartitionVector>
   const VertexPlan& last = planned.plan.vertices[2];
   const double estimate = model->of_vertex(planned.graph, 2, last) +
                           model->of_moves(a, {result_layout(a, planned.plan.vertices[1])},
-                                          {needed_layout(planned.graph.vertices[2], 0, last)})[0];
+                                          {needed_layout(planned.graph.vertices[2], 0, a.bound, last)})[0];
   EXPECT_NEAR(estimate, all, 1e-6);
   return all;
 }
@@ -238,7 +238,7 @@ TEST(Seconds, OfAMoveAreAtMostThoseOfMisplacing) {
     have.push_back(result_layout(graph.vertices[2], plan));
   std::vector<Layout> need;
   for (const VertexPlan& plan : candidates(graph.vertices[3], 3))
-    need.push_back(needed_layout(graph.vertices[3], 0, plan));
+    need.push_back(needed_layout(graph.vertices[3], 0, graph.vertices[2].bound, plan));
   ASSERT_GT(have.size(), 5U);
   ASSERT_GT(need.size(), 10U);
   const std::vector<double> moves = model->of_moves(graph.vertices[2], have, need);

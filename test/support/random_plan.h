@@ -72,4 +72,39 @@ inline const std::vector<std::string>& plannable_programs() {
   return programs;
 }
 
+/// Labels read at affine places: stencils, convolutions, strides, dilation, flips, ranges, padding, pooling, gradients.
+inline const std::vector<std::string>& window_programs() {
+  static const std::vector<std::string> programs{
+      "dims x=23\ninput X[x]\nZ[o] = X[o] - 2 * X[o+1] + X[o+2]\n",
+      "dims i=19\ninput X[i]\nA[i] = pad(X[i-1], 0) + X[i] + pad(X[i+1], 0)\nB[i] = pad(A[i-1], 0) - pad(A[i+2], 0)\n",
+      "dims i=8 j=9\ninput X[i,j]\nZ[i,j] = pad(X[i-1,j], 1) + pad(X[i+1,j], 1) + pad(X[i,j-1], 1) + pad(X[i,j+1], "
+      "1)\n",
+      "dims c=2 k=3 y=9 x=11 dy=3 dx=3\ninput X[c,y,x], W[k,c,dy,dx]\n"
+      "Z[k,y,x] = sum[c,dy,dx] pad(X[c,y+dy-1,x+dx-1], 0) * W[k,c,dy,dx]\n",
+      "dims n=2 x=25 k=3\ninput X[n,x], W[k] : f64\nZ[n,y] = sum[k] X[n,2*y+k] * W[k]\nM[n] = max[y] Z[n,y]\n",
+      "dims n=2 x=25 y=13 k=4\ninput X[n,x], W[k]\nZ[n,y] = sum[k] pad(X[n,2*y+k-1], 0) * W[k]\n",
+      "dims x=24 k=2\ninput X[x]\nZ[o] = max[k] X[2*o+k]\nY[o] = max[k] Z[2*o+k]\n",
+      "dims x=21 y=11 k=3\ninput X[x] : bf16\nZ[y] = max[k] pad(X[2*y+k-1], -inf)\n",
+      "dims x=20 y=10 k=3\ninput X[x] : i32\nZ[y] = argmax[k] pad(X[2*y+k-1], -7)\n",
+      "dims y=13\ninput X[y]\nZ[y] = X[12-y]\n",
+      "dims x=20 y=9\ninput X[x], Y[y]\nZ[y] = Y[y] * X[18-2*y]\n",
+      "dims x=20 y=9\ninput X[x]\nZ[y] = where(y < 4, X[y+5], X[y+7]) + y\n",
+      "dims x=23 y=12\ninput X[x]\nZ[y] = X[2*y] * X[2*y]\n",
+      "dims x=23 y=7\ninput X[x]\nZ[y] = X[3*y+1]\n",
+      "dims x=24 y=14 d=3\ninput X[x], W[d]\nZ[y] = sum[d] X[y+4*d+1] * W[d]\n",
+      "dims x=16 y=12 d=5\ninput X[x], G[y]\nV[d] = sum[y] X[y+d] * G[y]\n",
+      "dims x=18 y=16 d=3\ninput X[x,d]\nZ[y] = mean[d] X[y+d,d] + logsumexp[d] X[y+2-d,d]\nM[] = argmin[y] Z[y]\n",
+      "dims n=3 x=9 long=14\ninput X[n,x]\nZ[n,long] = pad(X[n,long-2], 2)\n",
+      "dims i=9 j=7 k=2\ninput X[i,j]\nZ[i,j] = sum[k] pad(X[i+k,j-k], 0) * pad(X[i-k,j+k], 0.5)\n",
+  };
+  return programs;
+}
+
+/// All of both.
+inline const std::string& program_of(std::uint64_t seed) {
+  const std::size_t plain = plannable_programs().size();
+  const std::size_t at = seed % (plain + window_programs().size());
+  return at < plain ? plannable_programs()[at] : window_programs()[at - plain];
+}
+
 }  // namespace einrel::test

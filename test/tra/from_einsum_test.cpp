@@ -219,34 +219,44 @@ TEST(FromEinsum, AMeanIsASumDividedByTheNumberOfItsValues) {
   EXPECT_TRUE(same_as_reference(graph, cuts, counted_inputs(graph)));
 }
 
-TEST(FromEinsum, WindowsStayWholeAndTheOtherLabelsOfAPaddedReadMayBeCut) {
+TEST(FromEinsum, OfAWindowTheLongestLabelMayBeCut) {
   const EinGraph graph =
       graph_of("dims n=5 x=7 k=3 c=2\ninput X[n,x], W[k,c]\nZ[n,c,x] = sum[k] pad(X[n,x+k-1], 0) * W[k,c]\noutput Z");
   const Vertex& vertex = graph[graph.outputs.front()];
   const std::vector<std::string> reasons = cannot_be_cut(vertex, graph);
+  const std::vector<std::string> apart = cannot_be_cut_apart(vertex, graph);
   const std::vector<Label>& labels = std::get<EinSum>(vertex.op).labels;
   for (std::size_t l = 0; l < labels.size(); ++l) {
-    const bool in_window = labels[l].name == "x" || labels[l].name == "k";
-    EXPECT_EQ(reasons[l], in_window ? "it is part of the window index x+k-1 of X[n,x+k-1]" : "");
+    const std::string in_window = "it is part of the window index x+k-1 of X[n,x+k-1]";
+    EXPECT_EQ(reasons[l], labels[l].name == "k" ? in_window : "");
+    EXPECT_EQ(apart[l], labels[l].name == "k" || labels[l].name == "x" ? in_window : "");
   }
-  const GraphCuts cuts = cuts_by_label(graph, {{"n", 3}, {"c", 2}}, {{"X", {"n", "x"}}});
-  EXPECT_TRUE(same_as_reference(graph, cuts, counted_inputs(graph)));
+  for (const std::int64_t parts : {1, 2, 3, 7}) {
+    const GraphCuts cuts = cuts_by_label(graph, {{"n", 3}, {"c", 2}, {"x", parts}}, {{"X", {"n", "x"}}});
+    EXPECT_TRUE(same_as_reference(graph, cuts, counted_inputs(graph)));
+  }
 }
 
-TEST(FromEinsum, APlainReadOfPartOfATensorStaysWhole) {
+TEST(FromEinsum, APlainReadOfPartOfATensorIsCutAsAWindow) {
   const EinGraph graph = graph_of("dims n=4 x=6\ninput X[n,x]\nZ[n,o] = X[n,o+1] - X[n,o]");
-  const GraphCuts cuts = cuts_by_label(graph, {{"n", 3}}, {{"X", {"n", "x"}}});
+  const GraphCuts cuts = cuts_by_label(graph, {{"n", 3}, {"o", 2}}, {{"X", {"n", "x"}}});
   EXPECT_TRUE(same_as_reference(graph, cuts, counted_inputs(graph)));
   const EinGraph longer = graph_of("dims n=4 x=3 long=5\ninput X[n,x]\nZ[n,long] = pad(X[n,long], 2)");
-  EXPECT_TRUE(same_as_reference(longer, cuts_by_label(longer, {{"n", 3}}), counted_inputs(longer)));
-  EXPECT_THAT(refusal(longer, cuts_by_label(longer, {{"long", 2}})),
-              HasSubstr("its extent is not that of dimension 1 of X, which it is in X[n,long]"));
+  EXPECT_TRUE(same_as_reference(longer, cuts_by_label(longer, {{"n", 3}, {"long", 4}}), counted_inputs(longer)));
+}
+
+TEST(FromEinsum, PaddingThatNoChunkCanHoldKeepsALabelWhole) {
+  const EinGraph narrow = graph_of("dims x=6\ninput X[x] : bf16\nZ[x] = pad(X[x-1], 0.1)");
+  EXPECT_THAT(refusal(narrow, cuts_by_label(narrow, {{"x", 2}})),
+              HasSubstr("X is read beyond its end in X[x-1], and no bf16 is its padding 0.1"));
+  const EinGraph far = graph_of("dims x=6 y=20\ninput X[x]\nZ[y] = pad(X[3*y], 0)");
+  EXPECT_THAT(refusal(far, cuts_by_label(far, {{"y", 2}})), HasSubstr("most of what it reads is padding of X[3*y]"));
 }
 
 TEST(FromEinsum, ACutThatALabelDoesNotAllowIsRefusedWithLabelAndReason) {
   const EinGraph window = graph_of("dims x=6 k=2\ninput X[x]\nZ[o] = max[k] X[2*o+k]");
-  EXPECT_EQ(refusal(window, cuts_by_label(window, {{"o", 2}})),
-            "label 'o' of Z cannot be cut into 2 parts: it is part of the window index 2*o+k of X[2*o+k]; at most 1");
+  EXPECT_EQ(refusal(window, cuts_by_label(window, {{"k", 2}})),
+            "label 'k' of Z cannot be cut into 2 parts: it is part of the window index 2*o+k of X[2*o+k]; at most 1");
   const EinGraph view = graph_of("dims h=2 d=4\ninput X[h,d]\nZ[(d h)] = view X[h,d]");
   EXPECT_EQ(refusal(view, cuts_by_label(view, {{"h", 2}})),
             "label 'h' of Z cannot be cut into 2 parts: it is not the first label of the group (d h); at most 1");

@@ -4,11 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 
+#include "einsum/expr/precedence.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/selection.h"
+#include "tensor/convert.h"
 
 namespace einrel {
 namespace {
@@ -56,7 +59,7 @@ struct OperandLabels {
     const std::vector<Index>& indices = einsum.operands[operand].indices;
     MaybeLabels labels;
     labels.reserve(indices.size());
-    for (const Index& index : indices) labels.push_back(plain_label(index));
+    for (const Index& index : indices) labels.push_back(label_along(einsum, index));
     return labels;
   }
   MaybeLabels operator()(const View& view) const { return first_of(view.from); }
@@ -70,33 +73,83 @@ struct OperandsRead {
   std::vector<std::size_t> operator()(const Opaque&) const { return {0}; }
 };
 
+/// A number as an element of that type gives it to a computation in the other, as a double.
+double read_from(DType stored, DType computed, double value) {
+  return with_stored_type(stored, [&]<class Stored>() {
+    const auto element = widen(narrow<Stored>(value));
+    return with_stored_type(computed,
+                            [&]<class Computed>() { return static_cast<double>(widen(narrow<Computed>(element))); });
+  });
+}
+
+/// Why the padding of an operand cannot be an element of a chunk; "" where it can, or there is none.
+std::string padding_obstacle(const EinSum& einsum, std::size_t operand, const Vertex& tensor) {
+  const std::optional<double> pad = einsum.operands[operand].pad;
+  if (!pad) return "";
+  for (const ScalarStep& step : einsum.body.steps) {
+    if (operand_read(step) != operand) continue;
+    if (read_from(tensor.dtype, step.type, *pad) == read_from(step.type, step.type, *pad)) continue;
+    return fmt::format("no {} is its padding {}", name_of(tensor.dtype), number_text(*pad));
+  }
+  return "";
+}
+
+/// How far apart the first and the last place are that an index has.
+double reach_of(const EinSum& einsum, const Index& index) {
+  double reach = 1;
+  for (const IndexTerm& term : index.terms) {
+    reach += std::abs(static_cast<double>(term.coefficient)) *
+             static_cast<double>(std::max<std::int64_t>(einsum.labels[term.label].extent.value() - 1, 0));
+  }
+  return reach;
+}
+
 /// Why labels may not be cut.
 struct CutReasons {
   const Vertex& vertex;
   const EinGraph& graph;
+  bool may_overlap = true;  ///< chunks
 
   std::vector<std::string> operator()(const Input&) const { return std::vector<std::string>(vertex.bound.size()); }
 
   std::vector<std::string> operator()(const EinSum& einsum) const {
     std::vector<std::string> result(einsum.labels.size());
     for (std::size_t i = 0; i < einsum.operands.size(); ++i) {
-      const Vertex& tensor = graph[vertex.inputs[i]];
-      const Access read{einsum.operands[i].indices, std::nullopt};
-      for (std::size_t d = 0; d < read.indices.size(); ++d) {
-        const auto plain = plain_label(read.indices[d]);
-        const bool is_whole = plain && einsum.labels[*plain].extent == tensor.bound[d];
-        for (const IndexTerm& term : read.indices[d].terms) {
-          if (is_whole || !result[term.label].empty()) continue;
-          const std::string text = access_text(read, tensor.name, einsum.labels);
-          result[term.label] = plain ? fmt::format("its extent is not that of dimension {} of {}, which it is in {}", d,
-                                                   tensor.name, text)
-                                     : fmt::format("it is part of the window index {} of {}",
-                                                   index_text(read.indices[d], einsum.labels), text);
+      for (std::size_t d = 0; d < einsum.operands[i].indices.size(); ++d) {
+        for (const IndexTerm& term : einsum.operands[i].indices[d].terms) {
+          if (result[term.label].empty()) result[term.label] = obstacle(einsum, i, d, term.label);
         }
       }
     }
     add_windows_back(einsum, result);
     return result;
+  }
+
+  /// Why a label of the index in dimension `d` of an operand stays whole; "" where the dimension can be cut with it.
+  std::string obstacle(const EinSum& einsum, std::size_t operand, std::size_t d, std::size_t label) const {
+    const Vertex& tensor = graph[vertex.inputs[operand]];
+    const Access read{einsum.operands[operand].indices, std::nullopt};
+    const Index& index = read.indices[d];
+    const bool is_plain = plain_label(index).has_value();
+    if (is_plain && einsum.labels[label].extent == tensor.bound[d]) return "";
+    const std::string text = access_text(read, tensor.name, einsum.labels);
+    if (may_overlap && is_alone_along(einsum, index, label)) {
+      const std::string padding = padding_obstacle(einsum, operand, tensor);
+      if (!padding.empty()) return fmt::format("{} is read beyond its end in {}, and {}", tensor.name, text, padding);
+      const auto extent = static_cast<double>(tensor.bound[d].value());
+      if (!einsum.operands[operand].pad || reach_of(einsum, index) <= 2 * extent) return "";
+      return fmt::format("most of what it reads is padding of {}", text);
+    }
+    if (is_plain)
+      return fmt::format("its extent is not that of dimension {} of {}, which it is in {}", d, tensor.name, text);
+    return fmt::format("it is part of the window index {} of {}", index_text(index, einsum.labels), text);
+  }
+
+  /// Whether chunks of a dimension that is read at this index can count those of the label.
+  static bool is_alone_along(const EinSum& einsum, const Index& index, std::size_t label) {
+    const auto times = std::count_if(index.terms.begin(), index.terms.end(),
+                                     [&](const IndexTerm& term) { return term.label == label; });
+    return label_along(einsum, index) == label && times == 1;
   }
 
   /// Of the labels of a result that others say, as in a transposed window over several dimensions, one: chunks of two
@@ -255,8 +308,20 @@ std::optional<std::size_t> plain_label(const Index& index) {
   return is_plain ? std::optional(index.terms.front().label) : std::nullopt;
 }
 
+std::optional<std::size_t> label_along(const EinSum& einsum, const Index& index) {
+  if (index.terms.empty()) return std::nullopt;
+  const auto extent = [&](const IndexTerm& term) { return einsum.labels[term.label].extent; };
+  return std::max_element(index.terms.begin(), index.terms.end(),
+                          [&](const IndexTerm& a, const IndexTerm& b) { return extent(a) < extent(b); })
+      ->label;
+}
+
 std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& graph) {
   return std::visit(CutReasons{vertex, graph}, vertex.op);
+}
+
+std::vector<std::string> cannot_be_cut_apart(const Vertex& vertex, const EinGraph& graph) {
+  return std::visit(CutReasons{vertex, graph, false}, vertex.op);
 }
 
 std::int64_t batches_of(const Opaque& opaque) {

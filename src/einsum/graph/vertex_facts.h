@@ -64,8 +64,8 @@ std::vector<std::string> label_names(const Vertex& vertex);
 /// What a label is called in messages: "label 'i'", "dimension 2" of an input.
 std::string label_title(const Vertex& vertex, std::size_t label);
 
-/// For each dimension of a tensor the labels that walk through it, the slowest first; none where an index is no plain
-/// label, as in X[i+1].
+/// For each dimension of a tensor the labels that walk through it, the slowest first; in a window, as X[y+d], the one
+/// that may be cut; none at a constant.
 using LabelGroups = std::vector<std::vector<std::size_t>>;
 LabelGroups result_groups(const Vertex& vertex);
 LabelGroups operand_groups(const Vertex& vertex, std::size_t operand);
@@ -88,8 +88,14 @@ bool is_at_constant(const Vertex& vertex, std::size_t operand, std::size_t dimen
 /// The label that an index is, if it is nothing but a label.
 std::optional<std::size_t> plain_label(const Index& index);
 
+/// The label whose parts cut a dimension that is read at this index: of several, as in X[y+d], the one of the largest
+/// extent. None at a constant.
+std::optional<std::size_t> label_along(const EinSum& einsum, const Index& index);
+
 /// For each label, why a plan may not cut it; "" where it may.
 std::vector<std::string> cannot_be_cut(const Vertex& vertex, const EinGraph& graph);
+/// The same where no chunks may overlap, as in a database: labels in windows, as X[y+d], stay whole.
+std::vector<std::string> cannot_be_cut_apart(const Vertex& vertex, const EinGraph& graph);
 
 /// Scalar operations of a vertex: (steps of the body that compute + 1 if it reduces) per binding of its labels, but for
 /// those that are selected (selection.h); 0 for inputs and views; 2 n^3 for the inverse of n x n; of qr, for R the

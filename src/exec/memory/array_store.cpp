@@ -69,7 +69,7 @@ class ArrayStore::Body {
     for (const ArrayId read : task_.reads) tensors.push_back(tensor(read));
     std::vector<const Tensor*> reads;
     for (const Tensor& each : tensors) reads.push_back(&each);
-    copy_boxes(op, reads, made_array().bound, make());
+    copy_boxes(op, reads, made_array(), make());
   }
   /// One process has all sites, so an array is on every one of them at once.
   void operator()(const Send&) { made() = place(task_.reads.front()); }

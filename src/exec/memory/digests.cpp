@@ -74,6 +74,7 @@ struct TaskDigest {
       add(box.to);
       add(box.bound);
     }
+    if (copy.padding) digest.add(std::as_bytes(std::span(&*copy.padding, 1)));
   }
   void operator()(const Send& /*send*/) const {}
   void operator()(const WriteOutput& write) const {

@@ -30,7 +30,7 @@ void cut_parts_out(TaskGraph& graph, std::int64_t most_bytes) {
       const ArrayId made{graph.arrays.size()};
       graph.arrays.push_back(std::move(part));
       cutting[whole.index].push_back(
-          {CopyBoxes{{{boxes[i].from, first, boxes[i].bound}}}, {whole}, {made}, makers[whole.index]});
+          {CopyBoxes{{{boxes[i].from, first, boxes[i].bound}}, std::nullopt}, {whole}, {made}, makers[whole.index]});
       task.reads[i] = made;
       boxes[i].from = first;
     }

@@ -31,6 +31,13 @@ using Box = CopyBoxes::Box;
 struct OldPart {
   Key key;
   Box box;
+  std::vector<std::int64_t> begin;  ///< within the tensor
+};
+
+/// Part of an old chunk on its way to where new chunks need it.
+struct SentPart {
+  std::vector<Site> targets;
+  std::map<Site, ArrayId> alone;  ///< where it was cut out, or has come to
 };
 
 /// What a new chunk is put together from on one site.
@@ -198,8 +205,11 @@ class NodeTasks {
     if (builder_[old].bound == part.box.bound) builder_.share(old);
   }
 
-  /// Brings a part of an old chunk to the sites of the new one: cut out where it lies, then along the tree.
-  void gather(const OldPart& part, const std::vector<Site>& targets, std::map<Site, Gathered>& gathered);
+  /// Brings a part of an old chunk to all sites that need it, once: cut out where it lies, then along the tree.
+  void send(const OldPart& part, SentPart& sent);
+  /// Adds it to what is put together on the sites of a new chunk.
+  void gather(const OldPart& part, const SentPart& sent, const std::vector<Site>& targets,
+              std::map<Site, Gathered>& gathered);
 
   SiteArrays local(const LocalFilter& op, std::size_t site) const {
     SiteArrays result;
@@ -330,8 +340,9 @@ std::vector<OldPart> parts_of(const Repart& op, const Shape& bound, const Key& k
     for (std::size_t i = 0; i < at.size(); ++i) {
       const Piece& piece = (*pieces[i])[at[i]];
       part.key.push_back(piece.part);
+      part.begin.push_back(piece.begin);
       part.box.from.push_back(piece.begin - chunk_begin(bound[i], op.from[i], piece.part));
-      part.box.to.push_back(piece.begin - chunk_begin(bound[i], op.to[i], key[i]));
+      part.box.to.push_back(piece.begin - chunk_range(bound[i], op.to[i], key[i]).begin);
       part.box.bound.emplace_back(piece.extent);
     }
     parts.push_back(std::move(part));
@@ -340,20 +351,23 @@ std::vector<OldPart> parts_of(const Repart& op, const Shape& bound, const Key& k
   return parts;
 }
 
-void NodeTasks::gather(const OldPart& part, const std::vector<Site>& targets, std::map<Site, Gathered>& gathered) {
+void NodeTasks::send(const OldPart& part, SentPart& sent) {
+  if (builder_.is_shared() || !sent.alone.empty()) return;
+  const std::vector<std::int64_t> first(part.box.bound.size(), 0);
+  for (const auto& [from, to] : deliveries(holders(part.key), sent.targets)) {
+    if (sent.alone.empty()) {
+      const ArrayId old = builder_.unviewed(in_at(from).find(part.key)->second);
+      const Box box{part.box.from, first, part.box.bound};
+      sent.alone.emplace(from, builder_.put_together({old}, {box}, {builder_[old].dtype, box.bound, from}));
+    }
+    sent.alone.emplace(to, builder_.send(sent.alone.at(from), to));
+  }
+}
+
+void NodeTasks::gather(const OldPart& part, const SentPart& sent, const std::vector<Site>& targets,
+                       std::map<Site, Gathered>& gathered) {
   const std::vector<Site> held = holders(part.key);
   const std::vector<std::int64_t> first(part.box.bound.size(), 0);
-  std::map<Site, ArrayId> alone;  // where it was cut out, or has come to
-  if (!builder_.is_shared()) {
-    for (const auto& [from, to] : deliveries(held, targets)) {
-      if (alone.empty()) {
-        const ArrayId old = builder_.unviewed(in_at(from).find(part.key)->second);
-        const Box box{part.box.from, first, part.box.bound};
-        alone.emplace(from, builder_.put_together({old}, {box}, {builder_[old].dtype, box.bound, from}));
-      }
-      alone.emplace(to, builder_.send(alone.at(from), to));
-    }
-  }
   for (const Site target : targets) {
     const bool is_here = std::binary_search(held.begin(), held.end(), target);
     const bool has_all = builder_.is_shared() || is_here;
@@ -361,28 +375,52 @@ void NodeTasks::gather(const OldPart& part, const std::vector<Site>& targets, st
     if (!is_here) share_whole(part, in_at(held.front()).find(part.key)->second);
     Gathered& here = gathered[target];
     here.has_arrived = here.has_arrived || !is_here;
-    here.arrays.push_back(has_all ? builder_.unviewed(in_at(holder).find(part.key)->second) : alone.at(target));
+    here.arrays.push_back(has_all ? builder_.unviewed(in_at(holder).find(part.key)->second) : sent.alone.at(target));
     here.boxes.push_back({has_all ? part.box.from : first, part.box.to, part.box.bound});
   }
+}
+
+/// What fills chunks where they reach beyond the tensor.
+double padding_of(const Repart& op) {
+  double padding = 0;
+  for (const DimensionCut& cut : op.to) padding = cut.window && cut.window->pad ? *cut.window->pad : padding;
+  return padding;
 }
 
 PlacedArrays NodeTasks::operator()(const Repart& op) {
   const Shape bound = tensor_bound(first_->relation);
   std::vector<std::vector<std::vector<Piece>>> pieces;  // per dimension and new part
   for (std::size_t d = 0; d < bound.size(); ++d) pieces.push_back(pieces_of(bound[d], op.from[d], op.to[d]));
-  PlacedArrays result = nothing();
-  for (const auto& [key, targets] : wanted()) {
+  const auto parts = [&](const Key& key) {
     std::vector<const std::vector<Piece>*> of_chunk;
     for (std::size_t d = 0; d < bound.size(); ++d) of_chunk.push_back(&pieces[d][static_cast<std::size_t>(key[d])]);
+    return parts_of(op, bound, key, of_chunk);
+  };
+  std::map<std::vector<std::int64_t>, SentPart> shared;  // parts that several chunks may have
+  if (has_windows(op.to)) {
+    for (const auto& [key, targets] : wanted()) {
+      for (const OldPart& part : parts(key))
+        shared[part.begin].targets = sites_of_either(shared[part.begin].targets, targets);
+    }
+  }
+  PlacedArrays result = nothing();
+  for (const auto& [key, targets] : wanted()) {
     std::map<Site, Gathered> gathered;
-    for (const OldPart& part : parts_of(op, bound, key, of_chunk)) gather(part, targets, gathered);
+    for (const OldPart& part : parts(key)) {
+      SentPart own{targets, {}};
+      SentPart& sent = shared.empty() ? own : shared.at(part.begin);
+      send(part, sent);
+      gather(part, sent, targets, gathered);
+    }
     const Shape& chunk = find_chunk(node_.type.relation, key)->bound;
     std::optional<ArrayId> made;
     for (const Site target : targets) {
       auto& [arrays, boxes, has_arrived] = gathered[target];
       if (has_arrived) note_arrival(target, key);
-      if (!made || !builder_.is_shared())
-        made = builder_.put_together(arrays, std::move(boxes), {node_.type.relation.dtype, chunk, target});
+      if (!made || !builder_.is_shared()) {
+        made =
+            builder_.put_together(arrays, std::move(boxes), {node_.type.relation.dtype, chunk, target}, padding_of(op));
+      }
       at(result, target).emplace(key, *made);
     }
   }

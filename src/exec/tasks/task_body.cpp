@@ -7,6 +7,7 @@
 #include <string>
 
 #include "einsum/graph/vertex_facts.h"
+#include "tensor/convert.h"
 
 namespace einrel {
 namespace {
@@ -201,8 +202,9 @@ const Tensor& kept_part(const ReadInput& read, const InputSource& source, const 
   return *kept;
 }
 
-void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to) {
-  const Strides strides = row_major_strides(bound);
+void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const TaskArray& made, std::byte* to) {
+  const Strides strides = row_major_strides(made.bound);
+  if (copy.padding) fill_elements(made.dtype, element_count(made.bound), *copy.padding, to);
   for (std::size_t i = 0; i < reads.size(); ++i) {
     const CopyBoxes::Box& box = copy.boxes[i];
     const Tensor from = reads[i]->box(box.from, box.bound);

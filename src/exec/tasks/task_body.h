@@ -67,8 +67,8 @@ void read_part(const ReadInput& read, const InputSource& source, const Shape& bo
 /// The same in memory that lasts, if it was not made before.
 const Tensor& kept_part(const ReadInput& read, const InputSource& source, const TaskArray& array,
                         std::optional<Tensor>& kept);
-/// Makes the array of a CopyBoxes, row-major, of this bound.
-void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const Shape& bound, std::byte* to);
+/// Makes the array of a CopyBoxes, row-major.
+void copy_boxes(const CopyBoxes& copy, std::span<const Tensor* const> reads, const TaskArray& made, std::byte* to);
 
 /// Seconds since 1970.
 double seconds_now();

@@ -70,6 +70,20 @@ void TaskBuilder::write(const RelationType& type, const SiteArrays& chunks) {
   }
 }
 
+ArrayId TaskBuilder::put_together(const std::vector<ArrayId>& reads, std::vector<CopyBoxes::Box> boxes, TaskArray array,
+                                  std::optional<double> padding) {
+  std::int64_t filled = 0;
+  for (const CopyBoxes::Box& box : boxes) filled += element_count(box.bound);
+  if (filled == element_count(array.bound)) padding.reset();
+  const auto is_whole = [&](std::size_t i) {
+    return boxes[i].bound == array.bound && graph_[reads[i]].bound == array.bound;
+  };
+  if (reads.size() == 1 && is_whole(0)) return reads.front();
+  if (std::optional<ReadInput> read = padding ? std::nullopt : read_together(reads, boxes))
+    return make(*std::move(read), {}, std::move(array));
+  return make(CopyBoxes{std::move(boxes), padding}, reads, std::move(array));
+}
+
 std::optional<ReadInput> TaskBuilder::read_together(const std::vector<ArrayId>& reads,
                                                     const std::vector<CopyBoxes::Box>& boxes) const {
   if (!most_bytes_ || !is_shared()) return std::nullopt;
@@ -508,7 +522,7 @@ ArrayId TaskBuilder::make_narrowed(ArrayId array, const ConstantPositions& posit
       reads.push_back(maker.reads[i]);
       boxes.push_back(*box);
     }
-    return put_together(reads, std::move(boxes), std::move(part));
+    return put_together(reads, std::move(boxes), std::move(part), copy->padding);
   }
   CopyBoxes::Box all{std::vector<std::int64_t>(part.bound.size(), 0), {}, graph_[array].bound};
   all.to = all.from;

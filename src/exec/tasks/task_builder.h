@@ -126,14 +126,11 @@ class TaskBuilder {
     return make(Send{}, {array}, {sent.dtype, sent.bound, to});
   }
 
-  /// An array put together from boxes of others; one of them itself where that is the whole. With `most_bytes`, and
-  /// where sites share memory, boxes of one input that lie there as they are wanted are read together.
-  ArrayId put_together(const std::vector<ArrayId>& reads, std::vector<CopyBoxes::Box> boxes, TaskArray array) {
-    if (reads.size() == 1 && graph_[reads.front()].bound == array.bound) return reads.front();
-    if (std::optional<ReadInput> read = read_together(reads, boxes))
-      return make(*std::move(read), {}, std::move(array));
-    return make(CopyBoxes{std::move(boxes)}, reads, std::move(array));
-  }
+  /// An array put together from boxes of others, and of `padding` where these leave anything; one of them itself where
+  /// that is the whole. With `most_bytes`, and where sites share memory, boxes of one input that lie there as they are
+  /// wanted are read together.
+  ArrayId put_together(const std::vector<ArrayId>& reads, std::vector<CopyBoxes::Box> boxes, TaskArray array,
+                       std::optional<double> padding = std::nullopt);
 
  private:
   /// A call whose result is no array yet.

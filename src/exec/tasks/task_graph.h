@@ -51,7 +51,7 @@ struct CallKernel {
   bool onto = false;
   std::vector<std::int64_t> numbers;
 };
-/// Puts an array together from boxes of those that the task reads, one of each, which fill it.
+/// Puts an array together from boxes of those that the task reads, one of each, which fill it, but for `padding`.
 struct CopyBoxes {
   struct Box {
     std::vector<std::int64_t> from;  ///< where it begins in the array read
@@ -59,7 +59,8 @@ struct CopyBoxes {
     Shape bound;
     bool operator==(const Box&) const = default;
   };
-  std::vector<Box> boxes;  ///< one per array read
+  std::vector<Box> boxes;         ///< one per array read
+  std::optional<double> padding;  ///< what no box puts there
 };
 /// The array read, on another site.
 struct Send {};

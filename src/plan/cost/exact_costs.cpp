@@ -61,7 +61,9 @@ double ExactCosts::computing(const Vertex& vertex, const VertexPlan& plan) const
 MoveCost ExactCosts::move(const Vertex& tensor, const Layout& have, const Route& route, Tally* tally) {
   const Layout& need = route.need;
   MoveCost cost;
-  cost.floats = copies_in(need) * elements_in(tensor.bound);
+  const double delivered = has_windows(need) ? static_cast<double>(elements_in_chunks(tensor.bound, cuts_of(need)))
+                                             : elements_in(tensor.bound);
+  cost.floats = copies_in(need) * delivered;
   // What an earlier vertex took in pieces is put together as it mostly would have been when it came.
   if (!route.source || cuts_parts_of(have, need)) cost.copying = copying_seconds(tensor, have, need, machine_);
   const auto size = static_cast<std::int64_t>(size_of(tensor.dtype));

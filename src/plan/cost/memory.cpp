@@ -250,7 +250,7 @@ std::int64_t least_memory_of(const EinGraph& graph, const Vertex& vertex, const 
   std::map<VertexId, std::int64_t> operands;
   for (const std::size_t operand : operands_read(vertex)) {
     const Vertex& tensor = graph[vertex.inputs[operand]];
-    const std::int64_t needed = elements_at(needed_layout(vertex, operand, plan), tensor.bound, 0);
+    const std::int64_t needed = elements_at(needed_layout(vertex, operand, tensor.bound, plan), tensor.bound, 0);
     std::int64_t& most = operands[vertex.inputs[operand]];
     most = std::max(most, checked_multiply(needed, element_bytes(tensor)));
   }

@@ -126,7 +126,7 @@ bool cuts_parts_of(const Layout& other, const Layout& layout) {
 /// several parts. Inputs with one reader lie as that wants them. What one site cuts out for another, and puts together
 /// of what comes from several, is not counted: most of it is done while others compute.
 double copying_seconds(const Vertex& tensor, const Layout& have, const Layout& need, const Machine& machine) {
-  if (!cuts_parts_of(have, need) && !cuts_parts_of(need, have)) return 0;
+  if (!cuts_parts_of(have, need) && !cuts_parts_of(need, have) && !has_windows(need)) return 0;
   const double sites = sites_in(need);
   const double needed = bytes_of(tensor) * copies_in(need) / sites;
   return memory_seconds(2 * needed, static_cast<std::int64_t>(sites), machine);

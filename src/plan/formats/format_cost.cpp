@@ -29,7 +29,8 @@ std::vector<double> joined_bytes(const EinGraph& graph, const Vertex& vertex, co
     std::pair relation{vertex.inputs[operand].index, std::move(labels)};
     if (std::find(relations.begin(), relations.end(), relation) != relations.end()) continue;
     relations.push_back(std::move(relation));
-    bytes.push_back(bytes_of(graph[vertex.inputs[operand]]) / tuples_of(operand_cuts(vertex, operand, parts)));
+    const Vertex& tensor = graph[vertex.inputs[operand]];
+    bytes.push_back(bytes_of(tensor) / tuples_of(operand_cuts(vertex, operand, tensor.bound, parts)));
   }
   return bytes;
 }

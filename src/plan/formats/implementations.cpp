@@ -22,7 +22,7 @@ bool is_named(const TensorFormat& format, const Shape& bound) {
 class LabelChoices {
  public:
   LabelChoices(const EinGraph& graph, const Vertex& vertex, const std::map<std::string, Format>& given)
-      : given_(given), extents_(label_extents(vertex)), reasons_(cannot_be_cut(vertex, graph)) {
+      : given_(given), extents_(label_extents(vertex)), reasons_(cannot_be_cut_apart(vertex, graph)) {
     choices_.resize(extents_.size(), {1});
     for (std::size_t l = 0; l < extents_.size(); ++l) add_sizes(l, extents_[l]);
     add(vertex, result_labels(vertex));
@@ -122,7 +122,8 @@ Implementation implementation_of(const EinGraph& graph, std::size_t vertex, cons
   Implementation way{parts, {}, simplest(result_cuts(own, parts), own.bound)};
   for (const std::size_t operand : operands_read(own)) {
     const std::size_t tensor = own.inputs[operand].index;
-    NeededFormat need{tensor, simplest(operand_cuts(own, operand, parts), graph.vertices[tensor].bound)};
+    const Shape& bound = graph.vertices[tensor].bound;
+    NeededFormat need{tensor, simplest(operand_cuts(own, operand, bound, parts), bound)};
     if (std::find(way.reads.begin(), way.reads.end(), need) == way.reads.end()) way.reads.push_back(std::move(need));
   }
   return way;

@@ -60,7 +60,8 @@ Layouts needs_of(const EinGraph& graph, std::size_t v, std::size_t tensor, const
   const Vertex& vertex = graph.vertices[v];
   Layouts needs;
   for (const std::size_t operand : operands_read(vertex)) {
-    if (vertex.inputs[operand].index == tensor) needs.push_back(needed_layout(vertex, operand, plan));
+    if (vertex.inputs[operand].index == tensor)
+      needs.push_back(needed_layout(vertex, operand, graph.vertices[tensor].bound, plan));
   }
   return needs;
 }
@@ -125,8 +126,9 @@ class BestSearch {
       std::stable_sort(ways.begin(), ways.end(), [](const Way& a, const Way& b) { return a.alone < b.alone; });
       for (Way& way : ways) {
         Layouts layouts{result_layout(graph_.vertices[v], way.plan)};
-        for (const std::size_t operand : operands_read(graph_.vertices[v]))
-          layouts.push_back(needed_layout(graph_.vertices[v], operand, way.plan));
+        const Vertex& vertex = graph_.vertices[v];
+        for (const std::size_t operand : operands_read(vertex))
+          layouts.push_back(needed_layout(vertex, operand, graph_[vertex.inputs[operand]].bound, way.plan));
         if (known.insert(std::move(layouts)).second) ways_[v].push_back(std::move(way));
       }
       least += ways_[v].front().alone;

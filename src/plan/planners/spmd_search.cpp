@@ -110,7 +110,7 @@ class SpmdSearch {
       tables.push_back(std::move(alone));
       for (const std::size_t operand : operands_read(graph_.vertices[v])) {
         tables.push_back(moves(graph_.vertices[v].inputs[operand].index, v, [&](const VertexPlan& plan) {
-          return needed_layout(graph_.vertices[v], operand, plan);
+          return needed_layout(graph_.vertices[v], operand, graph_[graph_.vertices[v].inputs[operand]].bound, plan);
         }));
       }
     }

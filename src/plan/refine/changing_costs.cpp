@@ -74,7 +74,8 @@ void ChangingCosts::add_up() {
 }
 
 Layout ChangingCosts::needed_by(const Reader& reader, std::size_t operand) const {
-  return needed_layout(graph_.vertices[reader.vertex], operand, now_.plan.vertices[reader.vertex]);
+  const Vertex& vertex = graph_.vertices[reader.vertex];
+  return needed_layout(vertex, operand, graph_[vertex.inputs[operand]].bound, now_.plan.vertices[reader.vertex]);
 }
 
 double ChangingCosts::cost_of_moves(std::size_t tensor) {

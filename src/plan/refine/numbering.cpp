@@ -85,7 +85,8 @@ class Numbering {
       for (std::size_t o = 0; o < graph_.vertices[v].inputs.size(); ++o) {
         const std::size_t producer = graph_.vertices[v].inputs[o].index;
         if (is_laid_out_[producer]) continue;
-        plan_.vertices[producer] = plan_of_input(needed_layout(graph_.vertices[v], o, plan_.vertices[v]));
+        plan_.vertices[producer] =
+            plan_of_input(needed_layout(graph_.vertices[v], o, graph_.vertices[producer].bound, plan_.vertices[v]));
         is_laid_out_[producer] = true;
       }
     }
@@ -188,7 +189,7 @@ class Numbering {
     for (std::size_t o = 0; o < vertex.inputs.size() && bytes < enough; ++o) {
       const std::size_t producer = vertex.inputs[o].index;
       if (!is_laid_out_[producer]) continue;
-      bytes += bytes_between(producer, needed_layout(vertex, o, plan_.vertices[v]));
+      bytes += bytes_between(producer, needed_layout(vertex, o, graph_.vertices[producer].bound, plan_.vertices[v]));
     }
     return bytes;
   }
@@ -228,8 +229,9 @@ class Numbering {
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
       const Vertex& vertex = graph_.vertices[v];
       for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
-        if (!is_input(graph_[vertex.inputs[o]])) continue;
-        needs[vertex.inputs[o].index].insert(needed_layout(vertex, o, plan_.vertices[v]));
+        const Vertex& tensor = graph_[vertex.inputs[o]];
+        if (!is_input(tensor)) continue;
+        needs[vertex.inputs[o].index].insert(needed_layout(vertex, o, tensor.bound, plan_.vertices[v]));
       }
     }
     return needs;

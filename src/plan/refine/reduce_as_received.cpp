@@ -65,6 +65,7 @@ class Pieces {
     std::size_t tensor = 0;
     std::size_t dim = 0;
     LayoutAxis axis;
+    bool is_window = false;
   };
 
   std::vector<Along> along(std::size_t v, std::size_t label) const {
@@ -75,7 +76,11 @@ class Pieces {
       const Layout layout = result_layout(graph_.vertices[tensor], plan_.vertices[tensor]);
       const std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, operand);
       for (std::size_t dim = 0; dim < labels.size(); ++dim) {
-        if (labels[dim] == label) found.push_back({tensor, dim, layout.axes[dim]});
+        if (labels[dim] != label) continue;
+        const bool is_whole = label_extents(vertex)[label] == graph_.vertices[tensor].bound[dim];
+        const EinSum* const einsum = einsum_of(vertex);
+        const bool is_plain = einsum == nullptr || plain_label(einsum->operands[operand].indices[dim]);
+        found.push_back({tensor, dim, layout.axes[dim], einsum != nullptr && !(is_plain && is_whole)});
       }
     }
     return found;
@@ -133,6 +138,7 @@ class Pieces {
       if (operand.axis.grid > 1) pieces = std::max(pieces, operand.axis.cut.parts);
     }
     const bool agree = std::all_of(operands.begin(), operands.end(), [&](const Along& operand) {
+      if (operand.is_window) return false;
       return (operand.axis.cut == DimensionCut{pieces, 1} &&
               fewest_parts_read_[operand.tensor][operand.dim] >= pieces) ||
              can_follow(operand);

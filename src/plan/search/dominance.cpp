@@ -57,7 +57,7 @@ class Dominance {
     if (cost.least > too_much) return {cost.least, std::numeric_limits<double>::infinity()};
     for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
       const VertexId input = vertex.inputs[o];
-      const Layout need = needed_layout(vertex, o, plan);
+      const Layout need = needed_layout(vertex, o, graph_[input].bound, plan);
       const double best = model_.of_input(graph_[input], need);
       cost.least += best / readers_[input.index];
       const bool lies_anywhere = is_input(graph_[input]) && readers_[input.index] == 1;

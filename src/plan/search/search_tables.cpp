@@ -84,7 +84,8 @@ Source Tables::source(std::size_t v, std::size_t operand, const VertexClass& of)
   for (const VertexPlan& plan : of.candidates) {
     Needs layouts;
     for (std::size_t o = operand; o < vertex.inputs.size(); ++o) {
-      if (vertex.inputs[o] == vertex.inputs[operand]) layouts.push_back(needed_layout(vertex, o, plan));
+      if (vertex.inputs[o] == vertex.inputs[operand])
+        layouts.push_back(needed_layout(vertex, o, graph[vertex.inputs[o]].bound, plan));
     }
     std::sort(layouts.begin(), layouts.end());
     layouts.erase(std::unique(layouts.begin(), layouts.end()), layouts.end());

@@ -56,7 +56,7 @@ VertexForms forms_of(const Vertex& vertex, const EinGraph& graph) {
   VertexForms result;
   if (is_input(vertex)) return result;
   result.undivided = {std::nullopt, std::vector<Tiling>(vertex.inputs.size()), Tiling{}};
-  result.most = most_parts(vertex, graph);
+  result.most = most_parts_apart(vertex, graph);  // SoyBean's tilings know no halos
   const std::vector<std::optional<std::size_t>> output = result_labels(vertex);
   std::vector<Form> of_no_operand;
   for (std::size_t l = 0; l < result.most.size(); ++l) {

@@ -122,6 +122,7 @@ class QueryOf {
   /// chunk is one, nothing is cut. Else pieces are kept before they are sorted, which would be done with all of the old
   /// chunk beside each.
   std::string operator()(const Repartition& op) const {
+    if (has_windows(op.to)) throw UserError("databases have no chunks that overlap; repartition without windows");
     const Shape bound = tensor_bound(type(0));
     std::vector<std::string> keys;
     std::string boxes;

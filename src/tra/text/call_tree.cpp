@@ -170,6 +170,32 @@ class ArithmeticParser {
 
 Arithmetic parse_arithmetic(Cursor& cursor, int least) { return ArithmeticParser(cursor).run(least); }
 
+/// What follows `word`.
+Arithmetic parse_after(Cursor& cursor, const char* word) {
+  if (!cursor.at_word(word)) {
+    throw SyntaxError{{fmt::format("'{}' is expected here, not {}", word, describe(cursor.peek())),
+                       {cursor.peek().span},
+                       "parts of a label that is read in windows are written <4 of 956 by 2 from -1 to 3 else 0>"}};
+  }
+  cursor.next();
+  return parse_arithmetic(cursor, additive);
+}
+
+WindowClause parse_window(Cursor& cursor) {
+  WindowClause window;
+  window.span.begin = cursor.peek().span.begin;
+  window.extent = parse_after(cursor, "of");
+  if (cursor.at_word("by")) window.coefficient = parse_after(cursor, "by");
+  window.low = parse_after(cursor, "from");
+  window.high = parse_after(cursor, "to");
+  if (cursor.at_word("else")) {
+    cursor.next();
+    window.pad = cursor.expect_signed_number().value;
+  }
+  window.span.end = cursor.previous_end();
+  return window;
+}
+
 Entry parse_entry(Cursor& cursor) {
   Entry entry;
   entry.value = parse_arithmetic(cursor, additive);
@@ -178,6 +204,7 @@ Entry parse_entry(Cursor& cursor) {
     cursor.next();
     entry.unit = parse_arithmetic(cursor, additive);
   }
+  if (cursor.at_word("of")) entry.window = parse_window(cursor);
   return entry;
 }
 

@@ -26,11 +26,21 @@ struct Arithmetic {
   std::vector<Term> terms;
   Span span;
 };
-/// One item of a vector: "4", "1: 4", "3 by 4", "2*k0 + k1".
+/// Behind the parts of a label, how it is read: "of 956 by 2 from 0 - 1 to 3 else 0".
+struct WindowClause {
+  Arithmetic extent;
+  std::optional<Arithmetic> coefficient;
+  Arithmetic low;
+  Arithmetic high;
+  std::optional<double> pad;
+  Span span;
+};
+/// One item of a vector: "4", "1: 4", "3 by 4", "4 of 956 from 0 to 4", "2*k0 + k1".
 struct Entry {
   std::optional<Arithmetic> dim;
   Arithmetic value;
   std::optional<Arithmetic> unit;
+  std::optional<WindowClause> window;
 };
 /// <0,2>
 struct Vector {

@@ -337,7 +337,7 @@ class ProgramBuilder {
     const auto* arrow = std::get_if<Arrow>(&parameter.what);
     if (arrow == nullptr)
       throw SyntaxError{{"two cuts are expected here", {parameter.span}, "as in repartition(<2,2> -> <4,1>)(A)"}};
-    return Repartition{read_cuts(arrow->from), read_cuts(arrow->to)};
+    return Repartition{read_cuts(arrow->from), read_new_cuts(arrow->to)};
   }
 
   // --- the whole ----------------------------------------------------------------------------------

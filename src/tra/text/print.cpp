@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "einsum/expr/precedence.h"
 #include "tra/named_kernels.h"
 #include "tra/signature.h"
 #include "tra/text/print_kernel.h"
@@ -15,6 +16,11 @@ namespace einrel {
 namespace {
 
 std::string cut_text(const DimensionCut& cut) {
+  if (const std::optional<Window>& window = cut.window) {
+    return fmt::format("{} of {}{} from {} to {}{}", cut.parts, window->extent.value(),
+                       window->coefficient == 1 ? "" : fmt::format(" by {}", window->coefficient), window->low,
+                       window->high, window->pad ? " else " + number_text(*window->pad) : "");
+  }
   return cut.unit == 1 ? fmt::format("{}", cut.parts) : fmt::format("{} by {}", cut.parts, cut.unit);
 }
 

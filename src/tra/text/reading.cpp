@@ -63,6 +63,7 @@ std::size_t read_index(const Arithmetic& arithmetic, std::string_view what) {
 const Arithmetic& plain(const Entry& entry, std::string_view what) {
   if (entry.dim) refuse(fmt::format("{} has no ':' in it", what), entry.dim->span);
   if (entry.unit) refuse(fmt::format("{} has no units", what), entry.unit->span);
+  if (entry.window) refuse(fmt::format("{} has no windows", what), entry.window->span);
   return entry.value;
 }
 
@@ -76,6 +77,22 @@ DimensionCut read_cut(const Entry& entry) {
   cut.parts = read_integer(entry.value, "the number of parts");
   if (entry.unit) cut.unit = read_integer(*entry.unit, "a unit");
   return cut;
+}
+
+Window read_window(const WindowClause& clause) {
+  const std::int64_t extent = read_integer(clause.extent, "an extent");
+  if (extent < 0) refuse("an extent cannot be negative", clause.extent.span);
+  Window window{Extent(extent)};
+  if (clause.coefficient) window.coefficient = read_integer(*clause.coefficient, "a coefficient");
+  window.low = read_integer(clause.low, "the first place of a window");
+  window.high = read_integer(clause.high, "the last place of a window");
+  window.pad = clause.pad;
+  return window;
+}
+
+void refuse_window(const Entry& entry) {
+  if (entry.window)
+    refuse("no chunks of a window are expected here", entry.window->span, "only a repartition makes them of others");
 }
 
 }  // namespace
@@ -105,7 +122,18 @@ std::vector<DimensionCut> read_cuts(const Vector& vector) {
   std::vector<DimensionCut> cuts;
   for (const Entry& entry : vector.entries) {
     if (entry.dim) refuse("one cut per dimension is expected here", entry.dim->span, "as in <2,2>");
+    refuse_window(entry);
     cuts.push_back(read_cut(entry));
+  }
+  return cuts;
+}
+
+std::vector<DimensionCut> read_new_cuts(const Vector& vector) {
+  Vector without = vector;
+  for (Entry& entry : without.entries) entry.window.reset();
+  std::vector<DimensionCut> cuts = read_cuts(without);
+  for (std::size_t d = 0; d < cuts.size(); ++d) {
+    if (vector.entries[d].window) cuts[d].window = read_window(*vector.entries[d].window);
   }
   return cuts;
 }
@@ -119,6 +147,7 @@ TensorCut read_tensor_cut(const Vector& vector, std::size_t rank) {
   for (std::size_t i = 0; i < vector.entries.size(); ++i) {
     const Entry& entry = vector.entries[i];
     if (names_dims && !entry.dim) refuse("some of these say which dimension they cut, some do not", vector.span, help);
+    refuse_window(entry);
     cut.dims.push_back(entry.dim ? read_index(*entry.dim, "a dimension") : i);
     cut.cuts.push_back(read_cut(entry));
   }

@@ -23,6 +23,8 @@ KeyPositions read_positions(const Vector& vector);
 KeyPositions read_positions(const Parameter& parameter);
 /// <2, 3 by 4>
 std::vector<DimensionCut> read_cuts(const Vector& vector);
+/// <2, 3 by 4, 4 of 956 by 2 from -1 to 3 else 0>: also with windows, as a Repartition may make them.
+std::vector<DimensionCut> read_new_cuts(const Vector& vector);
 /// <2, 3 by 4>, one per dimension in order, or <1: 2, 0: 3>.
 TensorCut read_tensor_cut(const Vector& vector, std::size_t rank);
 /// <k0,k1> -> <2*k0 + k1>; the names on the left are those of keys with `arity` positions.

@@ -129,12 +129,13 @@ class TaskRun {
     for (const std::int64_t& number : op.numbers) arguments.push_back(std::as_bytes(std::span(&number, 1)).data());
     call_.state.tasks.kernel(call_.number).run(arguments, results_, call_.state.session.workers());
   }
-  void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, bound(), results_.front()); }
+  void operator()(const CopyBoxes& op) const { copy_boxes(op, reads_, made(), results_.front()); }
   void operator()(const Send&) const { throw Bug("a Send is no task of StarPU's"); }
   void operator()(const WriteOutput& op) const { call_.state.bindings.outputs[op.output](op.begin, tensors_.front()); }
 
  private:
-  const Shape& bound() const { return graph_[call_.task.makes.front()].bound; }
+  const TaskArray& made() const { return graph_[call_.task.makes.front()]; }
+  const Shape& bound() const { return made().bound; }
 
   const TaskCall& call_;
   const TaskGraph& graph_;
