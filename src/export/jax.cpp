@@ -47,6 +47,12 @@ std::string partition_spec(const Sharding& sharding) {
   return fmt::format("P({})", fmt::join(entries, ", "));
 }
 
+/// Within the quotes of a docstring.
+std::string docstring_text(std::string_view text) {
+  const std::string quoted = python_text(text);
+  return quoted.substr(1, quoted.size() - 2);
+}
+
 std::string shape_text(const Shape& bound) {
   std::vector<std::string> extents;
   for (const Extent extent : bound) extents.push_back(fmt::format("{}", extent.value()));
@@ -72,6 +78,18 @@ std::vector<std::string> refusals(const EinGraph& graph) {
   return reasons;
 }
 
+std::set<std::string> scalars_read(const EinGraph& graph) {
+  std::set<std::string> names;
+  for (const Vertex& vertex : graph.vertices) {
+    const EinSum* const einsum = einsum_of(vertex);
+    if (einsum == nullptr) continue;
+    for (const ScalarStep& step : einsum->body.steps) {
+      if (const auto* const scalar = std::get_if<ScalarValue>(&step.op)) names.insert(scalar->name);
+    }
+  }
+  return names;
+}
+
 /// The statements that compute a graph by a plan, of one site; without costs, those before the first step.
 class JaxBody {
  public:
@@ -83,11 +101,12 @@ class JaxBody {
         mesh_(mesh_of(plan.sites)),
         transfers_(plan.sites),
         routes_(graph, plan, transfers_),
-        names_({"jax", "jnp", "lax", "np", "P", "inputs", "states", "time", "MESH", "INPUTS", "STATES", "OUTPUTS",
-                "SCALARS", "PRECISION"}) {}
+        names_({"jax",   "jnp",         "lax",          "np",       "P",       "inputs",    "states",     "time",
+                "MESH",  "INPUTS",      "STATES",       "OUTPUTS",  "SCALARS", "PRECISION", "_positions", "_read",
+                "_half", "_to_integer", "_whole_power", "_uniform", "_normal"}) {}
 
   const Lines& run() {
-    const std::set<std::string> read = scalars_read();
+    const std::set<std::string> read = scalars_read(graph_);
     for (const ScalarDeclaration& scalar : graph_.scalars) {
       if (read.count(scalar.name) != 0) declare(scalar);
     }
@@ -120,18 +139,6 @@ class JaxBody {
   const Lines& lines() const { return lines_; }
 
  private:
-  std::set<std::string> scalars_read() const {
-    std::set<std::string> names;
-    for (const Vertex& vertex : graph_.vertices) {
-      const EinSum* const einsum = einsum_of(vertex);
-      if (einsum == nullptr) continue;
-      for (const ScalarStep& step : einsum->body.steps) {
-        if (const auto* const scalar = std::get_if<ScalarValue>(&step.op)) names.insert(scalar->name);
-      }
-    }
-    return names;
-  }
-
   void declare(const ScalarDeclaration& scalar) {
     const std::string name = names_.unused(scalar.name);
     scalars_[scalar.name] = name;
@@ -227,7 +234,7 @@ class JaxModule {
                                   printable(compiled_.name), fmt::join(reasons, "\n  ")));
     }
     std::string text = head() + tables();
-    text += jax_helpers_text(helpers_) + jax_frame_text(mesh_sizes());
+    text += jax_helpers_text(helpers_) + jax_frame_text();
     text += fmt::format(
         "\n\ndef _program(inputs, states):\n    \"\"\"One step, of the parts that one device has.\"\"\"\n{}\n",
         fmt::join(program, "\n"));
@@ -297,7 +304,7 @@ class JaxModule {
         "import time\n\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom jax import lax\n"
         "from jax.sharding import Mesh, NamedSharding\nfrom jax.sharding import PartitionSpec as P\n\n"
         "jax.config.update(\"jax_enable_x64\", True)\n",
-        printable(compiled_.name), report_.plan.planner,
+        docstring_text(printable(compiled_.name)), docstring_text(printable(report_.plan.planner)),
         counted(static_cast<std::size_t>(report_.plan.sites), "device"), seconds_text(report_.costs.seconds),
         bytes_text(report_.costs.bytes));
   }
@@ -309,34 +316,80 @@ class JaxModule {
                        partition_spec(sharding_of(result_layout(vertex, report_.plan.vertices[v]), mesh_)));
   }
 
-  std::string tables() const {
-    std::string inputs;
+  struct Tables {
+    std::map<std::string, std::string> inputs;  ///< by name
     std::string states;
     std::string outputs;
-    std::int64_t once = 0;
+    std::map<std::string, std::string> scalars;
+    Lines read_by_initial;
+    std::int64_t once = 0;  ///< bytes of copies
+  };
+
+  void add_tensors(Tables& tables) const {
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      if (!is_input(graph_.vertices[v])) continue;
-      (is_state(graph_, v) ? states : inputs) += entry(v);
-      once += (copies_of(report_.plan.vertices[v]) - 1) * static_cast<std::int64_t>(bytes_of(graph_.vertices[v]));
+      const Vertex& vertex = graph_.vertices[v];
+      if (!is_input(vertex)) continue;
+      if (is_state(graph_, v)) {
+        tables.states += entry(v);
+      } else {
+        tables.inputs[vertex.name] = entry(v);
+      }
+      tables.once += (copies_of(report_.plan.vertices[v]) - 1) * static_cast<std::int64_t>(bytes_of(vertex));
     }
-    std::string scalars;
-    for (const ScalarDeclaration& scalar : graph_.scalars) {
+    if (counts_steps()) tables.states += "    \"iteration\": ((), jnp.int64, P()),\n";
+    for (const VertexId output : outputs()) tables.outputs += entry(output.index);
+  }
+
+  void add_scalars(const EinGraph& graph, Tables& tables) const {
+    for (const ScalarDeclaration& scalar : graph.scalars) {
       const std::string name = python_text(scalar.name);
       if (scalar.value) {
-        scalars += fmt::format("    {}: {},\n", name, python_number(*scalar.value));
+        tables.scalars[scalar.name] = fmt::format("    {}: {},\n", name, python_number(*scalar.value));
       } else if (!scalar.is_iteration) {
-        inputs += fmt::format("    {}: ((), {}, P()),\n", name, jax_type(scalar.integer_type.value_or(DType::f64)));
+        tables.inputs[scalar.name] =
+            fmt::format("    {}: ((), {}, P()),\n", name, jax_type(scalar.integer_type.value_or(DType::f64)));
       }
     }
-    if (counts_steps()) states += "    \"iteration\": ((), jnp.int64, P()),\n";
-    for (const VertexId output : this->outputs()) outputs += entry(output.index);
+  }
+
+  /// Of inputs that only the first states are computed of, every device has a copy.
+  void add_initial(const EinGraph& graph, Tables& tables) const {
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      const Vertex& vertex = graph.vertices[v];
+      if (!is_input(vertex) || is_state(graph, v)) continue;
+      tables.read_by_initial.push_back(python_text(vertex.name));
+      const std::string entry = fmt::format("    {}: ({}, {}, P()),\n", python_text(vertex.name),
+                                            shape_text(vertex.bound), jax_type(vertex.dtype));
+      if (tables.inputs.emplace(vertex.name, entry).second)
+        tables.once += (report_.plan.sites - 1) * static_cast<std::int64_t>(bytes_of(vertex));
+    }
+    const std::set<std::string> read = scalars_read(graph);
+    for (const ScalarDeclaration& scalar : graph.scalars) {
+      if (!scalar.value && !scalar.is_iteration && read.count(scalar.name) != 0)
+        tables.read_by_initial.push_back(python_text(scalar.name));
+    }
+    add_scalars(graph, tables);
+  }
+
+  std::string tables() const {
+    Tables tables;
+    add_tensors(tables);
+    add_scalars(graph_, tables);
+    if (compiled_.initial) add_initial(compiled_.initial->graph, tables);
+    const auto joined = [](const std::map<std::string, std::string>& entries) {
+      std::string text;
+      for (const auto& [name, entry] : entries) text += entry;
+      return dictionary(text);
+    };
     return fmt::format(
         "\nMESH = {}\n# Shape, type and which axes of the mesh cut each dimension.\n"
         "INPUTS = {}\nSTATES = {}\nOUTPUTS = {}\n"
+        "# Inputs that the first states are computed of.\nREAD_BY_INITIAL = {}\n"
         "# Bytes that all devices receive: in a step, and of copies of inputs and states before the first.\n"
         "PREDICTED_BYTES = {}\nPREDICTED_BYTES_ONCE = {}\n{}{}",
-        mesh_text(), dictionary(inputs), dictionary(states), dictionary(outputs), report_.costs.bytes, once,
-        scalars.empty() ? "" : fmt::format("SCALARS = {}\n", dictionary(scalars)),
+        mesh_text(), joined(tables.inputs), dictionary(tables.states), dictionary(tables.outputs),
+        python_tuple(tables.read_by_initial), report_.costs.bytes, tables.once,
+        tables.scalars.empty() ? "" : fmt::format("SCALARS = {}\n", joined(tables.scalars)),
         helpers_.precision ? "PRECISION = lax.Precision.HIGHEST\n" : "");
   }
 

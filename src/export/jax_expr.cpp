@@ -144,7 +144,7 @@ class FormulaWriter {
     const JaxText x = pop();
     const bool is_wide = x.type != DType::f32;
     const std::string from = fmt::format("jnp.asarray({}, {})", x.text, jax_type(is_wide ? DType::f64 : DType::f32));
-    const std::string rounded = jax_rounded(from, op.to);
+    const std::string rounded = jax_rounded(from, op.to, helpers_);
     return call(is_wide ? fmt::format("{}.astype(jnp.float32)", rounded) : rounded, type_);
   }
   JaxText write(const ApplyRandom& op) {
@@ -175,9 +175,10 @@ std::string jax_formula(const ScalarExpr& expr, const JaxLeaves& leaves, JaxHelp
   return found.is_bare ? fmt::format("jnp.asarray({}, {})", found.text, jax_type(found.type)) : found.text;
 }
 
-std::string jax_rounded(const std::string& values, DType to) {
-  const std::string_view bits = to == DType::bf16 ? "8, 7" : "5, 10";
-  return fmt::format("lax.reduce_precision({}, {})", values, bits);
+std::string jax_rounded(const std::string& values, DType to, JaxHelpers& helpers) {
+  if (to == DType::bf16) return fmt::format("lax.reduce_precision({}, 8, 7)", values);
+  helpers.half = true;
+  return fmt::format("_half({})", values);
 }
 
 std::string jax_type(DType type) {

@@ -20,6 +20,7 @@ struct JaxHelpers {
   bool positions = false;
   bool read = false;
   bool precision = false;
+  bool half = false;
   bool uniform = false;
   bool normal = false;
   bool to_integer = false;
@@ -30,7 +31,7 @@ struct JaxHelpers {
 std::string jax_formula(const ScalarExpr& expr, const JaxLeaves& leaves, JaxHelpers& helpers);
 
 /// In the same type, rounded to what `to`, bf16 or f16, can hold. (XLA may leave out a cast there and back.)
-std::string jax_rounded(const std::string& values, DType to);
+std::string jax_rounded(const std::string& values, DType to, JaxHelpers& helpers);
 
 /// "jnp.float32"
 std::string jax_type(DType type);

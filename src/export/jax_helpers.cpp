@@ -1,11 +1,5 @@
 #include "export/jax_helpers.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <functional>
-#include <numeric>
-
 namespace einrel {
 namespace {
 
@@ -26,6 +20,14 @@ def _read(array, indices, pad=None):
     for index, extent in zip(indices, array.shape):
         inside &= (jnp.asarray(index) >= 0) & (jnp.asarray(index) < extent)
     return jnp.where(inside, array.at[indices].get(mode="clip"), jnp.asarray(pad, array.dtype))
+)py";
+
+constexpr const char* half_text = R"py(
+
+def _half(values):
+    """Rounded to what f16 can hold; XLA's reduce_precision makes its subnormal numbers 0."""
+    subnormal = jnp.round(values * 2.0**24) * 2.0**-24
+    return jnp.where(jnp.abs(values) < 2.0**-14, subnormal, lax.reduce_precision(values, 5, 10))
 )py";
 
 constexpr const char* integer_text = R"py(
@@ -91,18 +93,42 @@ constexpr const char* frame_text = R"py(
 
 def make_mesh(devices=None):
     """The mesh that the plan is for, of these devices, or the first that there are."""
-    devices = np.asarray(jax.devices()[:DEVICES] if devices is None else devices)
+    count = int(np.prod(list(MESH.values())))
+    devices = np.asarray(jax.devices()[:count] if devices is None else devices)
+    if devices.size != count:
+        raise ValueError(
+            f"the plan is for {count} devices, and here are {devices.size}: plan with --sites {devices.size}, or on CPUs "
+            f"set XLA_FLAGS=--xla_force_host_platform_device_count={count} before Python starts"
+        )
     return Mesh(devices.reshape(tuple(MESH.values())), tuple(MESH))
+
+
+def _checked(name, array):
+    """The array with the type of INPUTS or STATES; on the host, unless it was on devices."""
+    if name not in INPUTS and name not in STATES:
+        raise ValueError(f"{name} is no tensor of this program; it has {', '.join([*INPUTS, *STATES])}")
+    shape, dtype, _ = (INPUTS if name in INPUTS else STATES)[name]
+    array = array if isinstance(array, jax.Array) else np.asarray(array)
+    if array.shape != shape:
+        raise ValueError(f"{name} has the shape {shape} in this program, and here it has {array.shape}")
+    cast = array.astype(dtype)
+    if array.dtype != cast.dtype and not jnp.issubdtype(dtype, jnp.floating) and not np.array_equal(cast, array):
+        raise ValueError(f"{name} is of {cast.dtype} in this program, which cannot hold all elements of this {array.dtype}")
+    return cast
 
 
 def place(mesh, arrays):
     """Arrays by name, each where INPUTS or STATES says."""
-    tensors = {**INPUTS, **STATES}
-    placed = {}
-    for name, array in arrays.items():
-        shape, dtype, spec = tensors[name]
-        placed[name] = jax.device_put(jnp.asarray(array, dtype).reshape(shape), NamedSharding(mesh, spec))
-    return placed
+    specs = {name: spec for name, (_, _, spec) in {**INPUTS, **STATES}.items()}
+    checked = {name: _checked(name, array) for name, array in arrays.items()}
+    return {name: jax.device_put(array, NamedSharding(mesh, specs[name])) for name, array in checked.items()}
+
+
+def _named(arrays, names):
+    """Those of the arrays by name."""
+    if missing := [name for name in names if name not in arrays]:
+        raise ValueError(f"there is no array for {', '.join(missing)}")
+    return {name: arrays[name] for name in names}
 
 
 def step(mesh):
@@ -120,19 +146,18 @@ def step(mesh):
     )
     jitted = jax.jit(program, donate_argnums=1)
 
-    def of(arrays):
-        return {name: arrays[name] for name in INPUTS}, {name: arrays[name] for name in STATES}
-
     def run(arrays):
-        return jitted(*of(arrays))
+        return jitted(_named(arrays, INPUTS), _named(arrays, STATES))
 
-    run.lower = lambda arrays: jitted.lower(*of(arrays))
+    run.lower = lambda arrays: jitted.lower(_named(arrays, INPUTS), _named(arrays, STATES))
     return run
 
 
 def initial_states(mesh, inputs=None):
     """The states before the first step, where the plan keeps them; of `inputs` where the program computes them so."""
-    return place(mesh, jax.jit(_initial)(inputs or {}))
+    shardings = {name: NamedSharding(mesh, spec) for name, (_, _, spec) in STATES.items()}
+    checked = {name: _checked(name, array) for name, array in _named(inputs or {}, READ_BY_INITIAL).items()}
+    return jax.jit(_initial, out_shardings=shardings)(checked)
 )py";
 
 constexpr const char* main_text = R"py(
@@ -162,6 +187,7 @@ std::string jax_helpers_text(const JaxHelpers& helpers) {
   std::string text;
   if (helpers.positions) text += positions_text;
   if (helpers.read) text += read_text;
+  if (helpers.half) text += half_text;
   if (helpers.to_integer) text += integer_text;
   if (helpers.whole_power) text += whole_power_text;
   if (helpers.uniform || helpers.normal) text += philox_text;
@@ -170,12 +196,7 @@ std::string jax_helpers_text(const JaxHelpers& helpers) {
   return text;
 }
 
-std::string jax_frame_text(const std::vector<std::int64_t>& sizes) {
-  std::string text = frame_text;
-  const std::string devices = "DEVICES";
-  const std::int64_t count = std::accumulate(sizes.begin(), sizes.end(), std::int64_t{1}, std::multiplies<>());
-  return text.replace(text.find(devices), devices.size(), fmt::format("{}", count));
-}
+std::string jax_frame_text() { return frame_text; }
 
 std::string jax_main_text() { return main_text; }
 

@@ -1,8 +1,6 @@
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <vector>
 
 #include "export/jax_expr.h"
 
@@ -11,8 +9,8 @@ namespace einrel {
 
 /// The functions that formulas call.
 std::string jax_helpers_text(const JaxHelpers& helpers);
-/// make_mesh, place, step and initial_states, over a mesh of these sizes.
-std::string jax_frame_text(const std::vector<std::int64_t>& sizes);
+/// make_mesh, place, step and initial_states.
+std::string jax_frame_text();
 /// What runs where the module is the program.
 std::string jax_main_text();
 

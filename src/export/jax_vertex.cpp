@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
@@ -19,6 +20,9 @@ namespace einrel {
 namespace {
 
 using LabelList = std::vector<std::size_t>;
+
+/// What a subscript of jnp.einsum may be.
+constexpr std::string_view all_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 template <class Number>
 std::string numbers_tuple(const std::vector<Number>& numbers) {
@@ -116,8 +120,10 @@ class EinSumWriter {
     if (type == of_.vertex.dtype) return text;
     const DType to = of_.vertex.dtype;
     const std::string array = fmt::format("jnp.asarray({})", text);
-    const bool is_rounded = std::holds_alternative<Round>(einsum_.body.steps.back().op);
-    return fmt::format("{}.astype({})", is_narrow(to) && !is_rounded ? jax_rounded(array, to) : array, jax_type(to));
+    const auto* const round = std::get_if<Round>(&einsum_.body.steps.back().op);
+    const bool is_rounded = !einsum_.reducer && round != nullptr && round->to == to;
+    return fmt::format("{}.astype({})", is_narrow(to) && !is_rounded ? jax_rounded(array, to, helpers_) : array,
+                       jax_type(to));
   }
 
   std::vector<std::int64_t> shape_of(const LabelList& labels) const {
@@ -262,7 +268,7 @@ class EinSumWriter {
   std::optional<std::string> sum_of_product() {
     const DType type = einsum_.body.type();
     const bool adds = *einsum_.reducer == Reducer::sum || *einsum_.reducer == Reducer::mean;
-    if (!adds || !is_float(type)) return std::nullopt;
+    if (!adds || !is_float(type) || einsum_.labels.size() > all_letters.size()) return std::nullopt;
     std::vector<std::string> scales;
     std::vector<std::string> arrays;
     std::vector<std::string> subscripts;
@@ -317,8 +323,7 @@ class EinSumWriter {
              ((label.name[0] >= 'a' && label.name[0] <= 'z') || (label.name[0] >= 'A' && label.name[0] <= 'Z'));
     });
     std::string text;
-    for (const std::size_t label : labels)
-      text += are_letters ? einsum_.labels[label].name[0] : static_cast<char>('a' + label);
+    for (const std::size_t label : labels) text += are_letters ? einsum_.labels[label].name[0] : all_letters[label];
     return text;
   }
 

@@ -1,7 +1,8 @@
 """Runs modules that einrel exported to JAX, in a process with eight forced CPU devices.
 
-The folder has NAME.py, NAME.npz with the inputs, and NAME.json with `steps` (0: it is compiled alone) and `scalars`. Beside them come
-NAME.out.npz with all that a step gives, and NAME.bytes with what the devices receive, as the compiled program says.
+The folder has NAME.py, NAME.npz with the inputs, and NAME.json with `steps` (0: it is compiled alone) and `scalars`; or with `is_program`: it runs as
+the program that it is. Beside them come NAME.out.npz with all that a step gives, NAME.types with their types, and NAME.bytes
+with what the devices receive, as the compiled program says.
 """
 
 from __future__ import annotations
@@ -66,8 +67,10 @@ def collective_bytes(hlo: str, devices: int) -> int:
 def run(module: dict[str, Any], inputs: dict[str, Any], steps: int) -> tuple[dict[str, Any], int]:
     """What so many steps give, and the bytes of one."""
     mesh = module["make_mesh"]()
-    arrays = module["place"](mesh, {name: array for name, array in inputs.items() if name in module["INPUTS"]})
-    arrays.update(module["initial_states"](mesh, inputs))
+    arrays = module["place"](mesh, {name: inputs[name] for name in module["INPUTS"]})
+    arrays.update(module["initial_states"](mesh, arrays))
+    for name, (_, _, spec) in module["STATES"].items():
+        assert arrays[name].sharding.is_equivalent_to(jax.sharding.NamedSharding(mesh, spec), arrays[name].ndim), name
     step = module["step"](mesh)
     moved = collective_bytes(step.lower(arrays).compile().as_text(), mesh.size)
     for _ in range(steps):
@@ -75,6 +78,9 @@ def run(module: dict[str, Any], inputs: dict[str, Any], steps: int) -> tuple[dic
         arrays = {**arrays, **results}
         if "until" in results and bool(results["until"]):
             break
+    for name, (shape, dtype, _) in {**module["STATES"], **module["OUTPUTS"]}.items():
+        assert arrays[name].shape == shape, (name, arrays[name].shape, shape)
+        assert arrays[name].dtype == np.dtype(dtype), (name, arrays[name].dtype, dtype)
     return arrays, moved
 
 
@@ -100,6 +106,9 @@ def main(folder: Path) -> None:
 def write_results(path: Path) -> None:
     how = json.loads(path.with_suffix(".json").read_text())
     module = runpy.run_path(str(path))
+    if how.get("is_program"):
+        module["main"]()
+        return
     if how["steps"] == 0:
         path.with_suffix(".bytes").write_text(f"{moved_alone(module)} {module['PREDICTED_BYTES']}")
         return
@@ -108,6 +117,7 @@ def write_results(path: Path) -> None:
     results, moved = run(module, inputs, how["steps"])
     as_wide = {k: np.asarray(v.astype("float32") if v.dtype == "bfloat16" else v) for k, v in results.items()}
     np.savez(path.with_suffix(".out.npz"), **as_wide)
+    path.with_suffix(".types").write_text(json.dumps({name: str(array.dtype) for name, array in results.items()}))
     path.with_suffix(".bytes").write_text(f"{moved} {module['PREDICTED_BYTES']}")
     jax.clear_caches()
 

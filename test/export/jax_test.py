@@ -38,7 +38,8 @@ DIFFERENT = {
 COMPUTED_TWICE = {"program_attention"}  # Y and Y3
 EXAMPLES = ("two_layer", "mlp", "kmeans", "multi_head_attention", "train_mnist", "train_dropout", "attention_gradient",
             "llama_layer", "cnn", "hmm", "crf", "ffnn", "convolution_layers")
-TYPES = "f32|f64|bf16|f16|i32|i64|bool"
+NUMPY_TYPES = {"f32": "float32", "f64": "float64", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "i64": "int64", "bool": "bool"}
+TYPES = "|".join(NUMPY_TYPES)
 
 
 def known():
@@ -93,10 +94,14 @@ class ExportedTest(einrel_process.ProgramTest):
         else:
             self.assertEqual(moved, predicted, "bytes of the compiled program, and predicted ones")
         found = np.load(path.with_suffix(".out.npz"))
+        types = json.loads(path.with_suffix(".types").read_text())
         for name, (dtype, array) in wanted.items():
+            self.assertEqual(found[name].shape, array.shape, name)
+            self.assertEqual(types[name], NUMPY_TYPES[dtype], name)
             if name not in DIFFERENT.get(document.name, ()):
                 tolerance = TOLERANCES.get(dtype, 0)
-                np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance, err_msg=name)
+                largest = np.max(np.abs(array), initial=0, where=np.isfinite(array))
+                np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance * min(1, largest), err_msg=name)
 
     def test_documents_give_what_a_run_gives_and_move_what_is_predicted(self):
         self.check(known(), SITES)
@@ -140,6 +145,78 @@ class ExportedTest(einrel_process.ProgramTest):
         self.assertIsNone(self.export(document, arrays, 4))
         self.run_exported()
         self.expect(document, 4, self.wanted(document, arrays))
+
+    def test_small_halves_are_not_lost(self):
+        small = [2.0**-24, 2.0**-25, 1.5 * 2.0**-24, -3e-7, 5e-5, 2.0**-14, 6.1e-5, 65519.0, 65520.0, 0.1]
+        wanted = {"Z": np.float32(small).astype(np.float16), "W": np.float16(small).astype(np.float32)}
+        program = self.text_file("halves.ein", f"dims i={len(small)}\ninput X[i] : f32\nZ[i] = f16(X[i])\nW[i] = f32(f16(X[i]))\noutput Z, W\n")
+        document = documents.read(Path(program))
+        self.assertIsNone(self.export(document, {"X": np.float32(small)}, 2))
+        self.run_exported()
+        found = np.load(self.path("halves_2.out.npz"))
+        for name in ("Z", "W"):
+            self.assertEqual(found[name].dtype, wanted[name].dtype)
+            np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
+
+    def test_names_and_files_with_quotes(self):
+        names = ["_read", "_positions", "_half", "_uniform", "_normal", "_to_integer", "_whole_power"]
+        labels = [f"l{i}" for i in range(40)]
+        text = "dims i=4 " + " ".join(f"{label}=1" for label in labels) + "\n"
+        text += "".join(f"input {name}[i] : f64\n" for name in names) + f"input L[{','.join(labels)}] : f64\ninput R[l39,i] : f64\n"
+        text += "S[i] = " + " + ".join(f"{name}[i]" for name in names) + "\n"
+        text += "Y[i] = f64(i64(S[i] * 3) ** 2) + f64(f16(S[i])) + pad(S[i-1], 0)\n"
+        text += f"M[i] = sum[{','.join(labels)}] L[{','.join(labels)}] * R[l39,i]\noutput Y, M\n"
+        program = self.text_file('a"""\\b.ein', text)
+        document = documents.read(Path(program))
+        random = np.random.default_rng(2)
+        arrays = {name: random.normal(size=4) for name in names} | {"L": random.normal(size=(1,) * 40), "R": random.normal(size=(1, 4))}
+        path = Path(self.path("quoted_2.py"))
+        self.succeed("explain", program, "--sites", "2", "--spmd", "--jax", path)
+        path.with_suffix(".json").write_text(json.dumps({"steps": 1, "scalars": {}}))
+        np.savez(path.with_suffix(".npz"), **arrays)
+        self.run_exported()
+        found = np.load(self.path("quoted_2.out.npz"))
+        for name, (_, array) in self.wanted(document, arrays).items():
+            np.testing.assert_allclose(found[name], array, rtol=1e-12, err_msg=name)
+
+    def test_programs_run_by_themselves(self):
+        for name in ("power_iteration", "kmeans", "train_dropout"):
+            path = Path(self.path(f"{name}.py"))
+            self.succeed("explain", ROOT / f"examples/{name}.ein", "--sites", "8", "--spmd", "--jax", path)
+            path.with_suffix(".json").write_text(json.dumps({"is_program": True}))
+        self.run_exported()
+        self.assertEqual([path.read_text()[-500:] for path in Path(self.folder).glob("*.error")], [])
+
+    def test_what_does_not_fit_is_refused(self):
+        program = self.text_file("small.ein", "dims i=2 j=4\ninput X[i,j] : f32\ninput K[i] : i32\nY[i,j] = X[i,j] * f32(K[i])\noutput Y\n")
+        path = self.path("small.py")
+        self.succeed("explain", program, "--sites", "2", "--spmd", "--jax", path)
+        done = subprocess.run([sys.executable, Path(__file__).with_name("misfits.py"), path], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr[-2000:])
+        self.assertEqual(done.stdout.splitlines(), [
+            "X has the shape (2, 4) in this program, and here it has (4, 2)",
+            "K is of int32 in this program, which cannot hold all elements of this float64",
+            "Z is no tensor of this program; it has K, X",
+            "there is no array for K",
+            "the plan is for 2 devices, and here are 1: plan with --sites 1, or on CPUs set XLA_FLAGS=--xla_force_host_platform_device_count=2 before Python starts",
+            "[[2.0, 2.0, 2.0, 2.0], [3.0, 3.0, 3.0, 3.0]]"])
+
+    def test_plans_from_files_are_written_where_one_program_says_them(self):
+        program = ROOT / "examples/two_layer.ein"
+        plans = {}
+        for name, options in {"any": (), "one": ("--spmd",)}.items():
+            plans[name] = self.text_file(f"{name}.json", self.succeed("explain", program, "--sites", "6", *options, "--json").out)
+        path = self.path("given.py")
+        self.refuse(1, "explain", program, "--plan", plans["any"], "--spmd", mentions=["no single program for all sites computes", "leave out --spmd"])
+        self.refuse(1, "explain", program, "--plan", plans["any"], "--jax", path, mentions=["no single program", "plan with --spmd"])
+        self.succeed("explain", program, "--plan", plans["one"], "--spmd")
+        self.assertEqual(self.succeed("explain", program, "--plan", plans["one"], "--jax", path).out,
+                         f"{path}: the plan of eindecomp as a program for JAX\n")
+        planned = self.path("planned.py")
+        self.succeed("explain", program, "--sites", "6", "--spmd", "--jax", planned)
+        self.assertEqual(Path(path).read_text(), Path(planned).read_text())
+        told = self.succeed("explain", program, "--sites", "8", "--spmd", "--planner", "tensor", "--planner", "eindecomp", "--jax", path)
+        self.assertEqual(told.out, f"{path}: the plan of tensor as a program for JAX\n")
 
     def test_what_is_refused_is_documented(self):
         text = (ROOT / "docs/export.md").read_text(encoding="utf-8")
