@@ -119,6 +119,24 @@ def test_texts_of_a_folder(tmp_path, rng):
     own.save(str(tmp_path / "tokenizer.json"))
     wanted = [sentence(CONFIG, weights, tokens) for tokens in TEXT.values()]
     np.testing.assert_allclose(np.asarray(models.encoder(tmp_path).encode(list(TEXT))), wanted, atol=1e-4)
+    # Where Sentence Transformers cuts, the last token still ends the text.
+    for longest, count in ((4, 4), (None, 16), (512, 16)):
+        (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": longest}))
+        encoder = models.encoder(tmp_path)
+        assert encoder.tokenizer.encode("the cats " * 20) == [*([2] + [4, 5, 6] * 20)[: count - 1], 3]
+    (tmp_path / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": "no"}))
+    with pytest.raises(models.ModelError, match="sentence_bert_config.json: max_seq_length is 'no'"):
+        models.encoder(tmp_path)
+
+
+def test_programs_are_made_once(folder):
+    encoder = models.encoder(folder)
+    assert encoder.program(batch=2, tokens=3) is encoder.program(batch=2, tokens=3)
+    assert encoder.program(batch=2, tokens=3) is not encoder.program(batch=2, tokens=4)
+    texts = np.array(TEXTS[:1] * 2)
+    np.testing.assert_array_equal(
+        np.asarray(encoder.encode_tokens(texts)), np.asarray(encoder.encode_tokens(texts.tolist()))
+    )
 
 
 @pytest.mark.parametrize("says_start", [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import struct
 import tracemalloc
@@ -316,6 +317,30 @@ def test_drawn_tokens_follow_the_softmax(folder):
     assert np.all(np.abs(counts - draws * shares) <= 5 * np.sqrt(draws * shares * (1 - shares)) + 1)
     again = [generated(model, [PROMPT], 6, temperature=2.0, seed=seed)[1] for seed in (3, 3, 4)]
     assert again[0] == again[1] != again[2]
+
+
+def test_noise_differs_from_step_to_step_and_text_to_text(folder):
+    """Of logits that are always the same, over many steps each token comes as often as its share says."""
+    path, _ = folder
+    config = CONFIG | {"max_position_embeddings": 512, "vocab_size": 3}
+    weights = random_weights(config, np.random.default_rng(0))
+    weights["lm_head.weight"][:] = 0
+    write_folder(path, config, weights)
+    tokens = generated(models.load(path), [[1], [1]], 150, temperature=1.0, seed=4)[1]
+    assert tokens[0] != tokens[1]
+    pairs = np.zeros((3, 3))
+    for text in tokens:
+        for pair in itertools.pairwise(text):
+            pairs[pair] += 1
+    count = pairs.sum()
+    assert np.all(np.abs(pairs - count / 9) <= 4 * np.sqrt(count / 9 * 8 / 9))
+
+
+def test_programs_are_made_once(folder):
+    model = models.load(folder[0])
+    program = model.program(batch=1, tokens=3, capacity=8)
+    assert model.program(batch=1, tokens=3, capacity=8) is program
+    assert model.program(batch=1, tokens=3, capacity=9) is not program
 
 
 def test_stops_end_texts(folder):

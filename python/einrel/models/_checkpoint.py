@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from .._array import Array
 from ._errors import ModelError
+
+MOST_PROGRAMS: Final = 16  # of other numbers of texts or tokens, that a model keeps with their plans
 
 
 @dataclass(frozen=True)

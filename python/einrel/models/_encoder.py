@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from .._array import Array
+from .._compute import whole_of
 from .._program import Program
 from . import _bert
 from ._bert import BertConfig, bert_of_gguf, bert_of_json
-from ._checkpoint import Checkpoint, Weight
+from ._checkpoint import MOST_PROGRAMS, Checkpoint, Weight
 from ._config import Fields
 from ._errors import ModelError
 from ._gguf import open_gguf
@@ -31,6 +32,7 @@ class Encoder:
         self.config = config
         self._weights = weights
         self._make_tokenizer = make_tokenizer
+        self._programs = lru_cache(MOST_PROGRAMS)(self._made_program)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -38,7 +40,13 @@ class Encoder:
         return self._make_tokenizer()
 
     def program(self, *, batch: int, tokens: int) -> Program:
-        """The program for `batch` texts of up to `tokens` tokens: to explain, to plan, to run with `inputs`."""
+        """The program for `batch` texts of up to `tokens` tokens: to explain, to plan, to run with `inputs`.
+
+        It is the same one each time, so that it is planned once.
+        """
+        return self._programs(whole_of("batch", batch), whole_of("tokens", tokens))
+
+    def _made_program(self, batch: int, tokens: int) -> Program:
         dtypes = {name: weight.dtype for name, weight in self._weights.items()}
         return Program(_bert.text(self.config, batch, tokens, dtypes), None, "<encoder>")
 
@@ -47,12 +55,15 @@ class Encoder:
         return {name: weight.lazy() for name, weight in self._weights.items()}
 
     def encode(self, texts: Sequence[str], *, options: Mapping[str, Any] | None = None) -> Array:
-        """The vectors of texts, [text, element] of f32; `options` are those of `compute`."""
+        """The vectors of texts, [text, element] of f32; `options` are those of `compute`.
+
+        Where Sentence Transformers' file beside a model says how many tokens a text may have, longer ones are cut.
+        """
         return self.encode_tokens([self.tokenizer.encode(text) for text in texts], options=options)
 
     def encode_tokens(self, texts: Sequence[Sequence[int]], *, options: Mapping[str, Any] | None = None) -> Array:
         """The same of texts as tokens, with those that begin and end a text."""
-        if not texts:
+        if len(texts) == 0:
             raise ValueError("no texts: give one or more")
         for text in texts:
             if not 1 <= len(text) <= self.config.positions:
@@ -91,7 +102,16 @@ def _of_folder(folder: Path) -> Encoder:
     # What comes after the tokens' vectors, which no sentence is made of.
     ignored = {name for name in weights if name.startswith(("pooler.", "cls."))} | {"embeddings.position_ids"}
     taken = checkpoint.take(_bert.parts(config), _bert.extents(config), ignored)
-    return Encoder(config, taken, lambda: tokenizer_of_folder(folder, found.metadata))
+    longest = _longest(folder, config.positions)
+    return Encoder(config, taken, lambda: tokenizer_of_folder(folder, found.metadata, longest))
+
+
+def _longest(folder: Path, positions: int) -> int | None:
+    """Tokens that Sentence Transformers takes of a text, with those that begin and end it; None without its file."""
+    file = folder / "sentence_bert_config.json"
+    return (
+        min(Fields(str(file), read_json(file)).whole("max_seq_length", positions), positions) if file.exists() else None
+    )
 
 
 def _pooling(folder: Path) -> tuple[str, bool]:

@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -19,7 +19,7 @@ from .._native import RunReport, State
 from .._program import Program
 from .._ranks import ranks
 from . import _llama
-from ._checkpoint import Weight
+from ._checkpoint import MOST_PROGRAMS, Weight
 from ._config import LlamaConfig, llama_of_gguf, llama_of_json, with_factors
 from ._errors import ModelError
 from ._gguf import open_gguf
@@ -73,6 +73,7 @@ class LanguageModel:
         self._weights = weights
         self._make_tokenizer = make_tokenizer
         self._kept: dict[str, Array] = {}
+        self._programs = lru_cache(MOST_PROGRAMS)(self._made_program)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -187,7 +188,10 @@ class LanguageModel:
         return [int(token) for token in prompt]
 
     def program_of(self, form: Form) -> Program:
-        """The program of this form."""
+        """The program of this form, the same one each time, so that it is planned once."""
+        return self._programs(form)
+
+    def _made_program(self, form: Form) -> Program:
         dtypes = {name: weight.dtype for name, weight in self._weights.items()}
         return Program(_llama.text(self.config, form, dtypes), None, "<language model>")
 

@@ -100,8 +100,11 @@ def _default_template(given: Any) -> str:
     return given
 
 
-def tokenizer_of_folder(folder: Path, config: Mapping[str, Any]) -> Tokenizer:
-    """The tokenizer of a folder as Hugging Face keeps it: tokenizer.json and what stands beside it."""
+def tokenizer_of_folder(folder: Path, config: Mapping[str, Any], longest: int | None = None) -> Tokenizer:
+    """The tokenizer of a folder as Hugging Face keeps it: tokenizer.json and what stands beside it.
+
+    Texts are cut to `longest` tokens, with those that begin and end them, where it is given.
+    """
     file = folder / "tokenizer.json"
     tokenizers = needed("tokenizers", f"{folder}: text")
     if not file.exists():
@@ -112,6 +115,11 @@ def tokenizer_of_folder(folder: Path, config: Mapping[str, Any]) -> Tokenizer:
         raise ModelError(f"{file}: {error}") from None
     own.no_padding()
     own.no_truncation()
+    if longest is not None:
+        try:
+            own.enable_truncation(longest)
+        except Exception as error:  # the package raises Exception itself
+            raise ModelError(f"{file}: texts of {longest} tokens: {error}") from None
     beside = [folder / name for name in ("tokenizer_config.json", "generation_config.json")]
     names, generation = ({} if not path.exists() else read_json(path) for path in beside)
     template = folder / "chat_template.jinja"
