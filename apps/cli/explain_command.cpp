@@ -103,7 +103,7 @@ void check_options(const ExplainArguments& arguments) {
   }
   if (arguments.verify && std::count(arguments.planners.begin(), arguments.planners.end(), "kcut") == 0)
     throw UserError("--verify compares the cuts of planner kcut with the best of all; add --planner kcut");
-  if (arguments.jax && !arguments.plan.spmd)
+  if (arguments.jax && !arguments.plan.spmd && !arguments.plan.plan_file)
     throw UserError("--jax writes the program that all devices run: add --spmd, for plans that one program says");
   check_written(arguments);
 }
@@ -165,7 +165,10 @@ void show(const ExplainArguments& arguments, const Explanation& explained, const
     if (arguments.json) return print(json + "\n");
   }
   if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html)));
-  if (arguments.jax) return print(fmt::format("{}: the plan as a program for JAX\n", printable(*arguments.jax)));
+  if (arguments.jax) {
+    return print(fmt::format("{}: the plan of {} as a program for JAX\n", printable(*arguments.jax),
+                             printable(explained.plan().plan.planner)));
+  }
   print(explanation_text(explained, source, arguments.verbose ? Detail::full : Detail::folded) +
         difference_text(arguments, explained));
 }
@@ -248,7 +251,9 @@ void explain_program(const ExplainArguments& arguments) {
   const Chosen chosen = choose(program, request_of(arguments), source, {});
   Explanation explained = explanation_of(source.name(), program, chosen);
   if (arguments.verify) verify_cuts(*explained.compiled, explained.comparison);
-  if (arguments.plan.spmd) price_restriction(*explained.compiled, explained.comparison, explained.request);
+  const bool is_shown = !arguments.jax || arguments.html || arguments.json;
+  if (arguments.plan.spmd && !arguments.plan.plan_file && is_shown)
+    price_restriction(*explained.compiled, explained.comparison, explained.request);
   if (arguments.algebra && explained.has_plan()) add_algebra(explained);
   show(arguments, explained, source);
   if (arguments.plan.shows_passes) print(passes_text(*explained.compiled, chosen.tasks));
@@ -318,7 +323,7 @@ void add_explain_command(CLI::App& app) {
       ->expected(2);
   command->add_option("--html", arguments->html, "FILE: write the plans as one page for a browser")
       ->allow_extra_args(false);
-  command->add_option("--jax", arguments->jax, "FILE: with --spmd, write the plan as a Python program for JAX")
+  command->add_option("--jax", arguments->jax, "FILE: with --spmd, write the first plan as a Python program for JAX")
       ->allow_extra_args(false);
   command->add_flag("--verbose", arguments->verbose,
                     "show every vertex by itself: its kernel, and the next best way to cut it");

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "machine/machines.h"
+#include "plan/spmd.h"
 #include "plan/staying_inputs.h"
 #include "run/plan_file.h"
 
@@ -35,6 +36,13 @@ std::optional<Plan> given_plan(const RunRequest& request, const Compiled& compil
   Plan plan = read_plan(path, compiled);
   if (request.sites && *request.sites != plan.sites) {
     throw UserError(fmt::format("--sites {}, but {} is a plan for {}", *request.sites, printable(path), plan.sites));
+  }
+  if (request.spmd) {
+    if (const std::string fault = spmd_fault(compiled.graph, plan); !fault.empty()) {
+      throw UserError(fmt::format("--spmd, but {} is none such plan: {}\n  help: leave out --spmd, or plan with it",
+                                  printable(path), fault));
+    }
+    plan.is_spmd = true;
   }
   return plan;
 }

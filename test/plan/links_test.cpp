@@ -161,6 +161,37 @@ TEST(Links, PartialResultsCrossToTheirOwnersFromAllOtherGroups) {
   EXPECT_EQ(parts_crossing(product, plan.vertices[2], 6, 3), (std::vector<std::int64_t>{3 * 3 * 100, 3 * 3 * 100}));
 }
 
+TEST(Links, AnAllReduceTakesAsLongAsScatteringSumsAndGatheringThem) {
+  const EinGraph graph = einrel::graph_of(
+      std::string("dims i=64 k=64 j=8\ninput A[i,k], B[k,j]\nC[i,j] = sum[k] A[i,k] * B[k,j]\nD[i,j] = relu(C[i,j])\n"
+                  "output D\n"));
+  Machine machine = machine_of("p2-server", 8);
+  machine.links.front().bandwidth /= 1e6;  // all else takes less than what crosses
+  Plan plan{"", 8, {one_part_per_site({8, 1}), one_part_per_site({8, 1})}};
+  for (const std::size_t v : {2U, 3U}) {
+    plan.vertices.push_back(one_part_per_site(PartitionVector(label_names(graph.vertices[v]).size(), 1)));
+    plan.vertices[v].copies = {{8, 1}};
+  }
+  const std::vector<std::string> labels = label_names(graph.vertices[2]);
+  const auto place = [&](const char* label) {
+    return static_cast<std::size_t>(std::find(labels.begin(), labels.end(), label) - labels.begin());
+  };
+  VertexPlan& product = plan.vertices[2];
+  product.copies.clear();
+  product.grid[place("k")] = product.parts[place("k")] = 8;
+  product.strides[place("k")] = 1;
+  product.all_reduced = true;
+  const PlanCosts at_once = costs_of(graph, plan, machine);
+  product.all_reduced = false;
+  product.scatter = place("i");
+  product.parts[place("i")] = 8;
+  const PlanCosts in_two = costs_of(graph, plan, machine);
+  const double wanted = in_two.vertices[2].moving + in_two.vertices[3].moving;
+  EXPECT_GT(in_two.vertices[3].moving, 0.1 * wanted);
+  EXPECT_NEAR(at_once.vertices[2].moving, wanted, 1e-9 * wanted);
+  EXPECT_EQ(at_once.vertices[3].moving, 0);
+}
+
 Plan planned(const std::string& planner, const EinGraph& graph, const Machine& machine) {
   return std::get<Plan>(planner_named(planner).plan(graph, {machine.sites, machine, CostKind::seconds, {}}));
 }

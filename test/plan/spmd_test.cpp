@@ -11,6 +11,7 @@
 
 #include "einsum/graph/vertex_facts.h"
 #include "plan/planners/planner.h"
+#include "plan/planners/runner_up.h"
 #include "random_product.h"
 #include "support/program.h"
 #include "support/random_einsum.h"
@@ -221,6 +222,28 @@ TEST(Spmd, FindsTheCheapestOfAllPlansOfOneProgram) {
       EXPECT_NEAR(costs_of(graph, std::get<Plan>(planned), {}).seconds, least, 1e-9 * least) << text << sites;
     }
   }
+}
+
+TEST(Spmd, OtherCutsAreOfOneProgram) {
+  int looked_at = 0;
+  for (const std::string& text : plannable_programs()) {
+    const EinGraph graph = einrel::graph_of(text);
+    for (const std::int64_t sites : {4, 6}) {
+      PlanRequest request{sites, {}, CostKind::seconds, std::nullopt};
+      request.spmd = true;
+      const Planned planned = planner_named("single").plan(graph, request);
+      const auto* const plan = std::get_if<Plan>(&planned);
+      if (plan == nullptr) continue;
+      for (const OtherCuts& others : other_cuts(graph, *plan, {}, CostKind::seconds, 4)) {
+        const Vertex& vertex = graph.vertices[others.vertices.front()];
+        for (const RunnerUp& other : others.best) {
+          ++looked_at;
+          EXPECT_EQ(found_fault(vertex, other.plan, sites), "") << vertex.name << " on " << sites << "\n" << text;
+        }
+      }
+    }
+  }
+  EXPECT_GT(looked_at, 50);
 }
 
 TEST(Spmd, TheMeshHasThePrimeFactorsOfTheSites) {

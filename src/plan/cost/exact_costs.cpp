@@ -119,11 +119,14 @@ double ExactCosts::receiving_parts(const Vertex& vertex, const VertexPlan& plan,
   if (partial_sites(vertex, plan) == 1) return longest;
   for (std::size_t l = 0; l < machine_.links.size(); ++l) {
     const auto elements = parts_crossing(vertex, plan, transfers_.sites(), machine_.links[l].sites);
-    longest = std::max(longest, crossing_link(l, elements, static_cast<double>(partial_bytes(vertex)), tally));
-    if (!plan.all_reduced) continue;
-    const auto& back =
-        transfers_.crossing(machine_.links[l], owned_layout(vertex, plan), result_layout(vertex, plan), vertex.bound);
-    longest = std::max(longest, crossing_link(l, back, static_cast<double>(partial_bytes(vertex)), tally));
+    const auto size = static_cast<double>(partial_bytes(vertex));
+    double seconds = crossing_link(l, elements, size, tally);
+    if (plan.all_reduced) {  // sums go back when they are done
+      const auto& back =
+          transfers_.crossing(machine_.links[l], owned_layout(vertex, plan), result_layout(vertex, plan), vertex.bound);
+      seconds += crossing_link(l, back, size, tally);
+    }
+    longest = std::max(longest, seconds);
   }
   return longest;
 }

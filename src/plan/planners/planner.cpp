@@ -99,10 +99,11 @@ Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) 
 Planner checked(Planner planner) {
   planner.plan = [plan = std::move(planner.plan)](const EinGraph& graph, const PlanRequest& request) {
     Planned planned = plan(graph, request);
-    const auto* const found = std::get_if<Plan>(&planned);
+    auto* const found = std::get_if<Plan>(&planned);
     if (found == nullptr || !request.spmd) return planned;
-    std::string fault = spmd_fault(graph, *found);
-    return fault.empty() ? planned : Planned(std::move(fault));
+    if (std::string fault = spmd_fault(graph, *found); !fault.empty()) return fault;
+    found->is_spmd = true;
+    return planned;
   };
   return planner;
 }

@@ -12,6 +12,7 @@
 #include "plan/refine/ordered_candidates.h"
 #include "plan/refine/polish.h"
 #include "plan/refine/reduce_as_received.h"
+#include "plan/spmd.h"
 
 namespace einrel {
 namespace {
@@ -27,6 +28,12 @@ RunnerUp alike(const Likeness& likeness, std::size_t v, std::size_t first, Runne
   known.producer = counterpart(known.producer);
   known.consumer = counterpart(known.consumer);
   return known;
+}
+
+/// Of a plan of a single program for all sites, what such a program can say.
+Candidates candidates_beside(const EinGraph& graph, const Plan& plan, CostKind kind) {
+  if (!plan.is_spmd) return all_candidates(graph, plan.sites, kind);
+  return [&graph, sites = plan.sites](const Vertex&, std::size_t v) { return spmd_candidates(graph, v, sites); };
 }
 
 /// The state whose next value a tensor is; of others itself.
@@ -107,7 +114,7 @@ std::vector<OtherCuts> other_cuts(const EinGraph& graph, const Plan& plan, const
   std::vector<OtherCuts> result;
   Transfers transfers(plan.sites, machine);
   ChangingCosts costs(graph, plan, machine, kind, transfers);
-  OrderedCandidates candidates(graph, all_candidates(graph, plan.sites, kind));
+  OrderedCandidates candidates(graph, candidates_beside(graph, plan, kind), plan.is_spmd);
   const Plan at_once = reduced_at_once(graph, plan);
   const Likeness likeness(graph, plan);
   const std::vector<std::vector<std::size_t>> kinds = alike_vertices(graph, likeness);

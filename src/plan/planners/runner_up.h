@@ -27,8 +27,9 @@ struct OtherCuts {
   std::vector<RunnerUp> best;         ///< of the first of them, the cheapest first; each cut once
 };
 
-/// Of all vertices that are computed, at most so many ways for each; none where a vertex can be cut in no other way.
-/// Of many vertices or sites some of the ways are looked at, those first that compute fastest.
+/// Of all vertices that are computed, at most so many ways for each, of a single program's those that it can say; none
+/// where a vertex can be cut in no other way. Of many vertices or sites some of the ways are looked at, those first
+/// that compute fastest.
 std::vector<OtherCuts> other_cuts(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
                                   std::size_t most);
 

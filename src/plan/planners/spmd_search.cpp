@@ -63,7 +63,6 @@ class SpmdSearch {
     constexpr std::size_t most_entries = std::size_t{1} << 20U;
     const Assignment found = least_assignment(domains, tables, min_fill_order(domains.size(), scopes), most_entries);
     Plan plan{"eindecomp", request_.sites, {}};
-    plan.is_spmd = true;
     for (std::size_t v = 0; v < ways_.size(); ++v) plan.vertices.push_back(ways_[v][found.values[v]].plan);
     improve(plan);
     return plan;
@@ -200,7 +199,6 @@ Planned spmd_plan(const EinGraph& graph, const PlanRequest& request, const std::
   if (!best) return over_limit(graph, *smallest, *request.memory);
   Plan plan = std::move(plans[best->second]);
   plan.planner = "eindecomp";
-  plan.is_spmd = true;
   return plan;
 }
 

@@ -9,6 +9,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/refine/numbering.h"
+#include "plan/spmd.h"
 #include "plan/staying_inputs.h"
 
 namespace einrel {
@@ -130,7 +131,8 @@ void ChangingCosts::lay_out(std::size_t input, Change& change) {
   const auto moves = [&] { return std::pair(cost_of_moves(input), is_state ? cost_of_moves(*next_[input]) : 0); };
   const auto sum = [](const std::pair<double, double>& costs) { return costs.first + costs.second; };
   std::pair<double, double> least = moves();
-  for (VertexPlan& plan : input_plans(vertex.bound, needs, kept, is_state)) {
+  for (VertexPlan& plan : now_.plan.is_spmd ? spmd_candidates(graph_, input, now_.plan.sites)
+                                            : input_plans(vertex.bound, needs, kept, is_state)) {
     if (sum(least) == 0) break;
     now_.plan.vertices[input] = std::move(plan);
     if (const auto other = moves(); sum(other) < sum(least)) {

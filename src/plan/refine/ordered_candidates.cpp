@@ -34,8 +34,11 @@ std::vector<VertexPlan> in_all_orders(const Vertex& vertex, const VertexPlan& pl
 
 }  // namespace
 
-OrderedCandidates::OrderedCandidates(const EinGraph& graph, Candidates candidates)
-    : graph_(graph), candidates_(std::move(candidates)), of_vertex_(graph.vertices.size(), nullptr) {}
+OrderedCandidates::OrderedCandidates(const EinGraph& graph, Candidates candidates, bool are_numbered)
+    : graph_(graph),
+      candidates_(std::move(candidates)),
+      are_numbered_(are_numbered),
+      of_vertex_(graph.vertices.size(), nullptr) {}
 
 const std::vector<OrderedCandidate>& OrderedCandidates::of(std::size_t v, ChangingCosts& costs) {
   if (of_vertex_[v] != nullptr) return *of_vertex_[v];
@@ -56,6 +59,7 @@ const std::vector<OrderedCandidate>& OrderedCandidates::of(std::size_t v, Changi
 }
 
 std::vector<VertexPlan> OrderedCandidates::numbered(std::size_t v) const {
+  if (are_numbered_) return candidates_(graph_.vertices[v], v);
   std::vector<VertexPlan> in_one_order;
   std::vector<VertexPlan> in_all;
   for (const VertexPlan& cut : candidates_(graph_.vertices[v], v)) {

@@ -23,11 +23,11 @@ struct OrderedCandidate {
 /// once.
 class OrderedCandidates {
  public:
-  /// `graph` must outlive it.
-  OrderedCandidates(const EinGraph& graph, Candidates candidates);
+  /// `graph` must outlive it. `are_numbered`: the candidates' own numbers of sites are the ones that are looked at.
+  OrderedCandidates(const EinGraph& graph, Candidates candidates, bool are_numbered = false);
 
-  /// Sites are numbered in all orders of at most four digits, copies among them, as far as there are some thousand ways
-  /// in all; in one order else. `costs` says what they cost alone.
+  /// Else sites are numbered in all orders of at most four digits, copies among them, as far as there are some thousand
+  /// ways in all; in one order else. `costs` says what they cost alone.
   const std::vector<OrderedCandidate>& of(std::size_t v, ChangingCosts& costs);
 
  private:
@@ -35,6 +35,7 @@ class OrderedCandidates {
 
   const EinGraph& graph_;
   Candidates candidates_;
+  bool are_numbered_;
   std::unordered_map<std::string, std::vector<OrderedCandidate>> known_;  // by what a vertex computes
   std::vector<const std::vector<OrderedCandidate>*> of_vertex_;
 };
