@@ -97,7 +97,7 @@ Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) 
 
 /// The same planner, which has no plan where a single program for all sites is asked for and its plan is none.
 Planner checked(Planner planner) {
-  planner.plan = [plan = std::move(planner.plan)](const EinGraph& graph, const PlanRequest& request) {
+  planner.plan = [plan = std::move(planner.plan)](const EinGraph& graph, const PlanRequest& request) -> Planned {
     Planned planned = plan(graph, request);
     auto* const found = std::get_if<Plan>(&planned);
     if (found == nullptr || !request.spmd) return planned;
