@@ -75,7 +75,8 @@ def _differentiated(body: Body, arguments: Sequence[Node]) -> list[Node]:
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, which is computed a second time for its gradient, so that less memory is needed.
 
-    In `er.jit` and `er.grad` only its arguments and results are kept until then. It and its gradient are programs by
+    In `er.jit` and `er.grad` only its arguments and results are kept until then. The function is traced there, also by
+    `er.grad`: it sees no elements, and what it does besides is done once. It and its gradient are programs by
     themselves; without a gradient it is a part of what is around it, and so it is in steps of loops, and in functions
     of `vmap`, `jvp`, `vjp` and `jacobian`.
 

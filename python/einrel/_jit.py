@@ -219,7 +219,8 @@ class _Method:
 def _identity(array: Array) -> Array:
     """An array that a program can give, also where it is one of its inputs."""
     node = array._node
-    return Array(apply(identity(node.type), node)) if node.is_leaf and part_of(node) is None else array
+    is_given = node.is_leaf and not (node.is_traced and part_of(node) is not None)
+    return Array(apply(identity(node.type), node)) if is_given else array
 
 
 def jit(

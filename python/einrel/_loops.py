@@ -175,7 +175,7 @@ class _LoopProgram:
         Fewer steps are done where the condition does not hold.
         """
         fixed = {name: node for name, node in (_named("k", around) | _named("x", xs)).items() if name in self._inputs}
-        columns: list[list[Any]] = [[] for _ in self._gives]
+        columns = [np.empty((steps, *node.type.shape), BY_NAME[node.type.dtype]) for node in self._gives]
         block = self._block if columns else steps
         for done in range(0, steps, block):
             count = min(block, steps - done)
@@ -183,9 +183,12 @@ class _LoopProgram:
             outputs, after = self._run_block(first, count, nodes, fixed, options)
             nodes = [outputs[name] for name in _named("n", nodes)]
             for j, column in enumerate(columns):
-                column.append(np.asarray(Array(after.tensors[f"Y{j}"]))[:count])
-        together = [np.concatenate(column)[:: -1 if self._is_back else 1] for column in columns]
-        return [*nodes, *(node_of(column) for column in together)]
+                rows = np.asarray(Array(after.tensors[f"Y{j}"]))[:count]
+                if self._is_back:
+                    column[first - count + 1 : first + 1] = rows[::-1]
+                else:
+                    column[first : first + count] = rows
+        return [*nodes, *map(node_of, columns)]
 
     def _run_block(
         self, first: int, steps: int, nodes: Sequence[Node], fixed: dict[str, Node], options: Mapping[str, Any]
@@ -224,7 +227,7 @@ class _Loop(Part):
         self._is_back = is_back
         self._programs: dict[bool, _LoopProgram] = {}
         self._has_condition = goes_on is not None or bool(step.truth)
-        self._keeps = may_have_parts() and not self._has_condition and not are_traced(self.operands)
+        self._keeps = self.has_variables and not self._has_condition and not are_traced(self.operands)
         step.course.check([0])
         step.course.check([steps - 1])
 

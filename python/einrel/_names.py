@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -76,13 +75,16 @@ def with_lines(nodes: Sequence[Node], names: Sequence[tuple[str, Node]]) -> list
     """The names, and others for all that nodes are made of and has none: by the lines that made it."""
     known = {node for _, node in names}
     taken = {name for name, _ in names}
+    counts: dict[str, int] = {}  # of names that a line has so far
     further: list[tuple[str, Node]] = []
     for _, node in _native.names_in_program(nodes):
         if node in known or node.line is None:
             continue
         own = _name_of_line(*node.line)
-        counted = (own if count == 1 else f"{own}_{count}" for count in itertools.count(1))
-        name = next(name for name in counted if name not in taken)
+        name = own
+        while name in taken:
+            counts[own] = counts.get(own, 1) + 1
+            name = f"{own}_{counts[own]}"
         taken.add(name)
         further.append((name, node))
     return [*names, *further]

@@ -30,6 +30,7 @@ def within_transformation(*, may_have_parts: bool = False) -> Iterator[None]:
     All that is made is one graph, unless it and all around it may have parts that are programs by themselves.
     """
     outer = getattr(_state, "may_have_parts", None)
+    variables = getattr(_state, "variables", ())
     _state.may_have_parts = may_have_parts and outer is not False
     if outer is None:
         _state.by_result = {}
@@ -37,6 +38,7 @@ def within_transformation(*, may_have_parts: bool = False) -> Iterator[None]:
         yield
     finally:
         _state.may_have_parts = outer
+        _state.variables = variables
         if outer is None:
             _state.by_result = {}
 
@@ -54,6 +56,17 @@ def may_have_parts() -> bool:
 def are_traced(nodes: Iterable[Node]) -> bool:
     """Whether one of them waits for arguments of a function that is traced."""
     return any(node.is_traced for node in nodes)
+
+
+def differentiate_by(nodes: Iterable[Node]) -> None:
+    """Gradients by these are asked for until the transformation ends."""
+    _state.variables = (*getattr(_state, "variables", ()), *nodes)
+
+
+def have_variables(nodes: Sequence[Node]) -> bool:
+    """Whether one of them is made of what a gradient is asked for by, if need be through parts."""
+    _, _, are_reached, left = _native.gradient_graph(nodes, getattr(_state, "variables", ()))
+    return any(are_reached) or any(part.has_variables for part in in_order(node for node, _ in left))
 
 
 def same(node: Node) -> Node:
@@ -101,6 +114,7 @@ class Part(ABC):
         self.results: list[Node] = []
         self.number = next(_numbers)
         self.title = f"{kind} in {line_of_user()}"
+        self.has_variables = have_variables(self.operands)
 
     @abstractmethod
     def types(self) -> list[Type]:
@@ -159,11 +173,15 @@ def in_order(results: Iterable[Node]) -> list[Part]:
 
 
 def _needed(wanted: Sequence[Node]) -> list[Part]:
-    """All parts that nodes are made of, each after those that it is made of."""
+    """All parts that nodes are made of and that wait for arguments, each after those that it is made of."""
     needed: dict[int, Part] = {}
     waiting = list(wanted)
     while waiting:
-        further = [part for part in in_order(_native.leaves(waiting)) if part.number not in needed]
+        further = [
+            part
+            for part in in_order(_native.leaves(waiting))
+            if part.number not in needed and are_traced(part.operands)
+        ]
         needed.update({part.number: part for part in further})
         waiting = [node for part in further for node in part.operands]
     return [needed[number] for number in sorted(needed)]
@@ -222,6 +240,7 @@ class Stages:
     def run(self, nodes: Sequence[Node], options: Mapping[str, Any], where: str) -> list[Node]:
         """The results of these arguments; options as of `compute`."""
         found = dict(zip(self._arguments, nodes))
+        whole = {node for node in self._between[0] if node in self.wanted}  # they know what they were made of
         for count, (made, traced, read) in enumerate(zip(self._between, self._traced, self._read)):
             if count > 0:
                 part = self.parts[count - 1]
@@ -229,10 +248,11 @@ class Stages:
             if traced is not None:
                 known = [found[node] for node in self._given[count]]
                 results = run_traced(traced, made, known, run_options(**options), where)
-                found.update(zip(made, map(_forgetting, results) if self.parts else results))
+                found.update(
+                    (node, result if node in whole else _forgetting(result)) for node, result in zip(made, results)
+                )
             found = {node: value for node, value in found.items() if node in read}
-        wanted = [found[node] for node in self.wanted]
-        return [self.parts[-1].marked(node, nodes) for node in wanted] if self.parts else wanted
+        return [found[node] if node in whole else self.parts[-1].marked(found[node], nodes) for node in self.wanted]
 
     def explain(self, how: ExplainOptions, names: Sequence[tuple[str, Node]]) -> str:
         """How each program is computed, as text."""

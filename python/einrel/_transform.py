@@ -19,7 +19,7 @@ from ._dtypes import BY_NAME, is_complex, is_floating
 from ._formula import Definition, apply, kept, record, recorded
 from ._native import Node, Type, check, gradient_graph
 from ._numbers import Course, TracedNumber, is_number
-from ._parts import in_order, part_of, within_transformation
+from ._parts import differentiate_by, in_order, part_of, within_transformation
 from ._reductions import sum as sum_
 from ._trees import check_unchanged, flatten, leaf_of, unflatten
 
@@ -305,6 +305,7 @@ def value_and_grad(
                 traced = [argument_of(function, leaf) for leaf in leaves]
                 forms.append((form, len(traced)))
                 apart += traced
+                differentiate_by(array._node for array in traced)
                 given[position] = unflatten(form, list(traced))
             result = function(*given, **named)
             first = 0

@@ -227,6 +227,31 @@ def test_a_gradient_outside_of_a_function_of_what_has_a_loop_is_refused() -> Non
         er.grad(powers(w) * w, w)
 
 
+def test_results_that_no_loop_is_needed_for_keep_their_gradients() -> None:
+    w = er.asarray(2.0)
+    both = er.jit(lambda w: (er.fori_loop(0, 5, lambda i, x: x * w, 1.0), w**3))
+    powers, cube = both(w)
+    close([er.grad(cube * w, w)], [np.float64(4 * 2.0**3)])
+    with pytest.raises(er.ProgramError, match="computed by a loop in .*test_loop_gradients"):
+        er.grad(powers * w, w)
+
+
+def test_gradients_by_others_than_a_loop_is_made_of() -> None:
+    """A loop of constants has none, one of another loop's results has."""
+
+    def loss(loop: Any, n: Any) -> Callable[[Any], Any]:
+        def of(w: Any) -> Any:
+            fixed = loop(0, 4, lambda i, x: n.sin(x) + i, n.ones(3))
+            h = loop(0, 3, lambda i, x: n.sin(x @ w), fixed)
+            return n.sum(loop(0, 3, lambda i, x: n.cos(x) * fixed, h * 2))
+
+        return of
+
+    expected = jax.grad(loss(jax.lax.fori_loop, jnp))(A)
+    close([er.grad(loss(er.fori_loop, er))(A)], [expected])
+    close([er.jit(er.grad(loss(er.fori_loop, er)))(A)], [expected])
+
+
 def test_arrays_may_be_looked_at_between_loops() -> None:
     def loss(w: Any) -> Any:
         h = er.fori_loop(0, 3, lambda i, x: er.sin(x @ w), er.ones(3))

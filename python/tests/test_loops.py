@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import einrel as er
+from einrel import _loops
 
 A = np.random.default_rng(0).normal(size=(3, 3)) / 3
 
@@ -213,3 +215,45 @@ def test_what_is_no_loop_says_so(name: str) -> None:
     call, error, message = MISTAKES[name]
     with pytest.raises(error, match=message):
         call()
+
+
+def test_a_loop_of_constants_in_a_traced_function_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """When the function is traced: what it gives is a constant of the program from then on."""
+    runs: list[Any] = []
+    run_steps = _loops.run_steps
+    monkeypatch.setattr(_loops, "run_steps", lambda *of: runs.append(of) or run_steps(*of))
+
+    def powers() -> Any:
+        return er.fori_loop(0, 7, lambda i, x: x * 2 + i, np.ones(3))
+
+    constant = repeated(0, 7, lambda i, x: x * 2 + i, np.ones(3))
+    both = er.jit(lambda x: (x + powers(), powers()))
+    loop_of_it = er.jit(lambda x: er.fori_loop(0, 2, lambda i, y: y + x, powers()))
+    for x in (1.0, 2.0, 3.0):
+        same(both(np.full(3, x)), (x + constant, constant))
+        same(loop_of_it(np.full(3, x)), constant + 2 * x)
+    assert len(runs) == 2 + 1 + 3  # two loops of constants, another one, and one that is not of constants
+
+
+@pytest.mark.parametrize("transformed", [er.jit, lambda f: er.grad(lambda x: er.sum(f(x) * x))])
+def test_a_loop_without_a_gradient_keeps_no_history(transformed: Callable[[Any], Any]) -> None:
+    """What went on before steps is only kept where a gradient may be asked for."""
+    size = 10**5
+    function = transformed(lambda x: x + er.fori_loop(0, 20, lambda i, y: y * 0.5 + i, np.ones(size)))
+    tracemalloc.start()
+    try:
+        np.asarray(function(np.ones(size)))
+        assert tracemalloc.get_traced_memory()[1] < 10 * size * 8
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_history_is_held_once() -> None:
+    steps, size = 20, 10**5
+    tracemalloc.start()
+    try:
+        rows = np.asarray(er.scan(lambda x, _: (x * 0.5, x), np.ones(size), length=steps)[1])
+        assert tracemalloc.get_traced_memory()[1] < 1.5 * steps * size * 8
+    finally:
+        tracemalloc.stop()
+    np.testing.assert_array_equal(rows[:, 0], 0.5 ** np.arange(steps))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import time
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
 import einrel as er
+from einrel import _names
 
 
 def inputs_of(explanation: str) -> list[str]:
@@ -98,6 +100,18 @@ def test_lines_name_what_has_no_variable() -> None:
     assert not re.search(r"\b[tx][0-9]+\b", slope.explain())
     traced = er.jit(lambda x: er.softmax(x @ x) * 2).explain(second)
     assert f"{line_name(1)}[" in traced and not re.search(r"\b[tx][0-9]+\b", traced)
+
+
+def test_many_arrays_of_a_line() -> None:
+    """Their names are that of the line and a number, which is found without asking for all before it."""
+    x = er.asarray(np.ones(2))
+    for _ in range(6000):
+        x = er.sin(x)
+    started = time.process_time()
+    names = [name for name, _ in _names.with_lines([x._node], [])]
+    assert time.process_time() - started < 2.5
+    assert len(set(names)) == len(names) >= 6000
+    assert re.fullmatch(r"test_names_[0-9]+_6000", names[-1])
 
 
 def test_explanations_plans_and_pages_say_the_same_names() -> None:
