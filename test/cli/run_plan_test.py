@@ -509,9 +509,9 @@ class Limits(RunTest):
 
     def test_limits_that_nothing_fits_into_are_refused(self):
         program = self.text_file("chain.ein", CHAIN)
-        shifted = self.text_file("shifted.ein", "dims i=3000001 z=3000000\ninput A[i]\ns[z] = A[z+1]\n")
-        self.refuse(1, "run", shifted, "--random", "1", "--memory", "1kB", "--threads", "8",
-                    mentions=["--memory 1 kB", "'s' takes 24 MB", "help: give at least 48.3 MB"])
+        diagonal = self.text_file("diagonal.ein", "dims i=3000 j=3000 z=2999\ninput A[i,j]\ns[z] = A[z+1,z+1]\n")
+        self.refuse(1, "run", diagonal, "--random", "1", "--memory", "1kB", "--threads", "8",
+                    mentions=["--memory 1 kB", "'s' takes 36 MB", "help: give at least 73.5 MB"])
         self.refuse(1, "run", program, "--random", "1", "--spill", self.folder, mentions=["--spill needs --memory"])
         self.refuse(1, "run", program, "--random", "1", "--memory", "24MB", "--spill", "/nowhere",
                     mentions=["/nowhere"])
