@@ -92,7 +92,7 @@ class FormulaWriter {
     return {std::move(text), is_below ? Binding::sign : Binding::name, type_, true};
   }
   JaxText write(const ApplyUnary& op) {
-    const JaxText x = pop();
+    JaxText x = pop();
     if (op.function == UnaryFunction::floor && !is_float(type_)) return x;
     const std::string_view row = jax_text_of(op.function);
     const bool is_sign = op.function == UnaryFunction::negate;
@@ -131,7 +131,7 @@ class FormulaWriter {
     return call(fmt::format("jnp.where({}, {}, {})", holds, a.text, b.text), type_, a.is_bare && b.is_bare);
   }
   JaxText write(const Convert&) {
-    const JaxText x = pop();
+    JaxText x = pop();
     if (x.type == type_) return x;
     if (type_ == DType::boolean) return {within(x, Binding::sum) + " != 0", Binding::comparison, type_};
     if (is_float(x.type) && !is_float(type_)) {

@@ -230,11 +230,11 @@ std::string runner_up_text(const std::string& vertex, const RunnerUpFacts& other
 
 std::string whole_labels_text(const std::vector<WholeLabel>& whole) {
   std::vector<std::pair<std::string, std::vector<std::string>>> by_reason;
-  for (const auto& [label, reason] : whole) {
+  for (const WholeLabel& each : whole) {
     auto known =
-        std::find_if(by_reason.begin(), by_reason.end(), [&](const auto& each) { return each.first == reason; });
-    if (known == by_reason.end()) known = by_reason.insert(known, {reason, {}});
-    known->second.push_back(label);
+        std::find_if(by_reason.begin(), by_reason.end(), [&](const auto& other) { return other.first == each.reason; });
+    if (known == by_reason.end()) known = by_reason.insert(known, {each.reason, {}});
+    known->second.push_back(each.label);
   }
   std::string text;
   for (const auto& [reason, labels] : by_reason)

@@ -49,7 +49,7 @@ class NumberOptions(ProgramTest):
                       "--epochs": [*train[:4], "--batch", "b=2"], "--hold-out": train, "--seed": train,
                       "--calibrate-with": [*train, "--hold-out", "0.5"], "--save-every": [*train, *save],
                       "--local-steps": local, "--dim f=": train, "--scalar eta=": train},
-            "explain": {"--sites": explain, "--memory": explain, "--dim j=": ["explain", product]},
+            "explain": {"--sites": explain, "--memory": explain, "--steps": explain, "--dim j=": ["explain", product]},
             "check": {"--dim j=": ["check", product]},
             "einsum": {"--threads": einsum, "--sites": einsum, "--memory": einsum, "--repeat": einsum, "--timeout": einsum},
             "sql": {"--dim j=": ["sql", product], "--scalar eta=": ["sql", steps, "--dim", "b=8"]},
