@@ -24,7 +24,7 @@ function drawnDimensions(axes) {
 
 /** "k 250..499 of 1000, chunk 1 of 4" */
 function chunkText(axis, part) {
-  const [begin, end] = [chunkBegin(axis, part), chunkBegin(axis, part + 1)];
+  const [begin, end] = chunkRange(axis, part);
   const name = axis.label || `dimension ${axis.dim}`;
   return axis.parts === 1 ? `${name}: all ${axis.extent}` : `${name}: chunk ${part} of ${axis.parts}, elements ${begin} to ${end - 1}`;
 }
@@ -79,7 +79,8 @@ class ChunkGrid {
       const [top, bottom] = [place(this.rowAxis, rows[r], height), place(this.rowAxis, rows[r + 1], height)];
       for (let c = 0; c + 1 < columns.length; ++c) {
         const [left, right] = [place(this.columnAxis, columns[c], width), place(this.columnAxis, columns[c + 1], width)];
-        this.drawChunk(context, sitesOf(this.layout, this.partsAt(rows[r], columns[c])), left, top, right - left, bottom - top);
+        this.drawChunk(context, sitesOf(this.layout, this.partsAt(rows[r], columns[c])), Math.min(left, right), Math.min(top, bottom),
+                       Math.abs(right - left), Math.abs(bottom - top));  // chunks may go backwards
       }
     }
     context.strokeStyle = card;
@@ -95,9 +96,9 @@ class ChunkGrid {
       const {row, column} = this.cursor;
       context.strokeStyle = styleOf("--text");
       context.lineWidth = 2;
-      const [left, top] = [place(this.columnAxis, column, width), place(this.rowAxis, row, height)];
-      context.strokeRect(left + 1, top + 1, Math.max(place(this.columnAxis, column + 1, width) - left - 2, 1),
-                         Math.max(place(this.rowAxis, row + 1, height) - top - 2, 1));
+      const ends = (axis, part, pixels) => [place(axis, part, pixels), place(axis, part + 1, pixels)].sort((a, b) => a - b);
+      const [[left, right], [top, bottom]] = [ends(this.columnAxis, column, width), ends(this.rowAxis, row, height)];
+      context.strokeRect(left + 1, top + 1, Math.max(right - left - 2, 1), Math.max(bottom - top - 2, 1));
     }
   }
 
@@ -135,10 +136,11 @@ class ChunkGrid {
 
   partAt(axis, position) {
     const element = position * axis.extent;
+    const isBackwards = chunkBegin(axis, 0) > chunkBegin(axis, axis.parts);
     let [low, high] = [0, axis.parts - 1];
     while (low < high) {
       const middle = Math.ceil((low + high) / 2);
-      if (chunkBegin(axis, middle) <= element) low = middle;
+      if (isBackwards ? chunkBegin(axis, middle) > element : chunkBegin(axis, middle) <= element) low = middle;
       else high = middle - 1;
     }
     return low;

@@ -161,7 +161,8 @@ class Details {
     const copies = need.copies.reduce((product, {count}) => product * count, 1);
     if (sameLayout(have, need)) return "lies where it is needed";
     if (planned.operandBytes[operand] === 0) return "is there already";
-    return copies > 1 ? `each chunk to ${copies} sites` : "cut anew";
+    const halo = need.axes.some(({grid, window}) => window && grid > 1 && (window.low < 0 || window.high >= Math.abs(window.coefficient))) ? ", with halos" : "";
+    return (copies > 1 ? `each chunk to ${copies} sites` : "cut anew") + halo;
   }
 
   resultOf(id, plan) {

@@ -34,7 +34,7 @@ function readModel(data) {
     ...plan,
     vertices: plan.vertices.map((planned) => ({
       parts: mapOf(planned.parts), sites: mapOf(planned.sites), strides: mapOf(planned.strides), bytes: planned.bytes,
-      scatter: planned.scatter || null, allReduced: planned.all_reduced === true, copies: planned.copies || [], operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes,
+      scatter: planned.scatter || null, allReduced: planned.all_reduced === true, copies: planned.copies || [], operandBytes: planned.operand_bytes, reducedBytes: planned.reduced_bytes, windows: planned.windows || [],
       seconds: planned.seconds, memory: planned.peak_memory ? planned.peak_memory.predicted : 0, runnerUp: planned.runner_up || null,
       notCut: mapOf(planned.not_cut),
       links: new Map((planned.links || []).map(({link, groups}) => [link, mapOf(groups)])),
@@ -160,13 +160,36 @@ function neededLayout(model, vertex, operand, planned) {
     const grid = planned.sites.get(label) || 1;
     if (!read.has(label) && grid > 1) copies.push({label, count: grid, stride: planned.strides.get(label) || 0});
   }
-  return {axes: axesOf(vertex, planned, dimensions, model.vertices[vertex.inputs[operand]].shape), copies};
+  const axes = axesOf(vertex, planned, dimensions, model.vertices[vertex.inputs[operand]].shape);
+  for (const {operand: of, dimension, label, coefficient, low, high} of planned.windows) {
+    if (of === operand) axes[dimension].window = {coefficient, low, high, extent: vertex.extents.get(label)};
+  }
+  return {axes, copies};
 }
 
-/** The first element of a chunk; `parts` gives the extent. */
-function chunkBegin(axis, part) {
-  const units = Math.floor(axis.extent / axis.unit);
-  return axis.unit * (part * Math.floor(units / axis.parts) + Math.min(part, units % axis.parts));
+/** The first of `units` that is in a part, when they are cut evenly; `parts` gives `units`. */
+const firstOf = (units, parts, part) => part * Math.floor(units / parts) + Math.min(part, units % parts);
+
+/** Where a chunk begins; `parts` gives the end of the last. In windows, which may overlap and go backwards, where its own part begins. */
+function chunkBegin({extent, unit, parts, window}, part) {
+  if (!window) return unit * firstOf(Math.floor(extent / unit), parts, part);
+  const {coefficient, high} = window;
+  if (part === 0 || part === parts) return (part === 0) === (coefficient > 0) ? 0 : extent;
+  const at = coefficient * firstOf(window.extent, parts, part) + (coefficient > 0 ? 0 : high + 1);
+  return Math.max(0, Math.min(at, extent));
+}
+
+/** The elements of a chunk, with its halos: from the first to before the second number. */
+function chunkRange(axis, part) {
+  if (!axis.window) return [chunkBegin(axis, part), chunkBegin(axis, part + 1)];
+  const {coefficient, low, high, extent} = axis.window;
+  const [first, next] = [firstOf(extent, axis.parts, part), firstOf(extent, axis.parts, part + 1)];
+  const longest = firstOf(extent, axis.parts, 1);  // shorter parts' chunks are as long
+  const begin = coefficient * (coefficient > 0 ? first : first + longest - 1) + low;
+  const end = coefficient * (coefficient > 0 ? next - 1 : first) + high + 1;
+  const between = Math.max(0, Math.abs(coefficient) - (high - low + 1));
+  const inside = (at) => Math.max(0, Math.min(at, axis.extent));
+  return [inside(begin), Math.max(inside(begin), inside(Math.max(end, Math.min(end + between, axis.extent))))];
 }
 
 const coordinateOf = (axis, part) => Math.floor(part * axis.grid / axis.parts);
@@ -202,7 +225,7 @@ function mergedCopies(copies) {
 /** Whether two layouts put the same chunks on the same sites. */
 function sameLayout(a, b) {
   const text = ({axes, copies}) => JSON.stringify([
-    axes.map((axis) => [axis.parts, axis.parts > 1 ? axis.unit : 1, axis.grid, axis.stride]),
+    axes.map((axis) => [axis.parts, axis.parts > 1 ? axis.unit : 1, axis.grid, axis.stride, axis.window]),
     mergedCopies(copies)]);
   return text(a) === text(b);
 }

@@ -51,19 +51,34 @@ std::vector<LinkCut> link_cuts(const Vertex& vertex, const VertexPlan& plan, con
   return cuts;
 }
 
-std::vector<Halo> halos_of(const EinGraph& graph, std::size_t v, std::size_t operand, const VertexPlan& plan) {
+std::vector<WindowFacts> windows_of(const EinGraph& graph, std::size_t v, const VertexPlan& plan) {
   const Vertex& vertex = graph.vertices[v];
+  if (einsum_of(vertex) == nullptr) return {};
   const std::vector<std::string> names = label_names(vertex);
-  const std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, operand);
-  const Layout need = needed_layout(vertex, operand, graph[vertex.inputs[operand]].bound, plan);
+  std::vector<WindowFacts> windows;
+  for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
+    const std::vector<std::optional<std::size_t>> labels = operand_labels(vertex, o);
+    const Layout need = needed_layout(vertex, o, graph[vertex.inputs[o]].bound, plan);
+    for (std::size_t d = 0; d < labels.size(); ++d) {
+      const DimensionCut& cut = need.axes[d].cut;
+      if (!cut.window && cut.unit == 1) continue;
+      const Window beside{labels_of(vertex)[*labels[d]].extent, cut.unit, 0, cut.unit - 1};
+      windows.push_back({o, d, names[*labels[d]], need.axes[d].grid > 1, cut.window.value_or(beside)});
+    }
+  }
+  return windows;
+}
+
+/// What a part needs of an operand beyond what lies beside its own positions.
+std::vector<Halo> halos_of(const std::vector<WindowFacts>& windows, std::size_t operand) {
   std::vector<Halo> halos;
-  for (std::size_t d = 0; d < labels.size(); ++d) {
-    const std::optional<Window>& window = need.axes[d].cut.window;
-    if (!window || window->coefficient < 0 || need.axes[d].grid == 1) continue;
-    const auto count = [](std::int64_t elements) {
-      return static_cast<std::size_t>(std::max<std::int64_t>(elements, 0));
-    };
-    halos.push_back({names[*labels[d]], count(-window->low), count(window->high - window->coefficient + 1)});
+  const auto count = [](std::int64_t elements) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(elements, 0));
+  };
+  for (const auto& [o, dimension, label, is_spread, window] : windows) {
+    const bool overlaps = window.low < 0 || window.high >= window.coefficient;
+    if (o != operand || !is_spread || window.coefficient < 0 || !overlaps) continue;
+    halos.push_back({label, count(-window.low), count(window.high - window.coefficient + 1)});
   }
   return halos;
 }
@@ -71,12 +86,13 @@ std::vector<Halo> halos_of(const EinGraph& graph, std::size_t v, std::size_t ope
 MoveFacts moves_of(const EinGraph& graph, std::size_t v, const VertexPlan& plan, const VertexCost& cost) {
   const Vertex& vertex = graph.vertices[v];
   MoveFacts moves{{}, {}, cost.reduced_bytes};
+  const std::vector<WindowFacts> windows = windows_of(graph, v, plan);
   for (std::size_t o = 0; o < cost.operand_bytes.size(); ++o) {
     if (cost.operand_bytes[o] == 0) continue;
     std::int64_t copies = 1;
     const Vertex& tensor = graph[vertex.inputs[o]];
     for (const SiteCopies& each : needed_layout(vertex, o, tensor.bound, plan).copies) copies *= each.count;
-    moves.operands.push_back({tensor.name, halos_of(graph, v, o, plan), copies, cost.operand_bytes[o]});
+    moves.operands.push_back({tensor.name, halos_of(windows, o), copies, cost.operand_bytes[o]});
   }
   if (cost.reduced_bytes == 0) return moves;
   const std::vector<std::string> names = label_names(vertex);

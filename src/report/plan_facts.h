@@ -41,19 +41,27 @@ struct LinkCut {
 /// inside a group into numbers that do not divide each other (6 sites behind links of 4), numbers are rounded up.
 std::vector<LinkCut> link_cuts(const Vertex& vertex, const VertexPlan& plan, const PlanRequest& request);
 
+/// A dimension of an operand that is not read just at a label's own positions, where the label is cut.
+struct WindowFacts {
+  std::size_t operand = 0;
+  std::size_t dimension = 0;
+  std::string label;
+  bool is_spread = false;  ///< over several sites
+  Window window;
+};
+std::vector<WindowFacts> windows_of(const EinGraph& graph, std::size_t vertex, const VertexPlan& plan);
+
 /// What a part of a label needs of an operand beyond what lies beside its own positions.
 struct Halo {
   std::string label;
   std::size_t before = 0;  ///< elements along the dimension
   std::size_t behind = 0;
 };
-/// Of an operand whose dimensions are read in windows of labels that are spread over sites, one after the other.
-std::vector<Halo> halos_of(const EinGraph& graph, std::size_t vertex, std::size_t operand, const VertexPlan& plan);
 
 /// What moves for one operand.
 struct OperandMove {
   std::string tensor;
-  std::vector<Halo> halos;
+  std::vector<Halo> halos;  ///< of windows that overlap, one after the other, on several sites
   std::int64_t copies = 1;  ///< sites that each element goes to; where it is one, the tensor is cut anew
   std::int64_t bytes = 0;
 };

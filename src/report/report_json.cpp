@@ -230,9 +230,13 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
     json["copies"].push_back({{"count", copies.count}, {"stride", copies.stride}});
   if (!request.machine.links.empty()) json["links"] = link_cuts_json(link_cuts(vertex, plan, request));
   if (is_input(vertex)) return json;
-  for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
-    for (const auto& [label, before, behind] : halos_of(graph, v, o, plan))
-      json["halos"].push_back({{"operand", o}, {"label", label}, {"before", before}, {"behind", behind}});
+  for (const WindowFacts& read : windows_of(graph, v, plan)) {
+    json["windows"].push_back({{"operand", read.operand},
+                               {"dimension", read.dimension},
+                               {"label", read.label},
+                               {"coefficient", read.window.coefficient},
+                               {"low", read.window.low},
+                               {"high", read.window.high}});
   }
   json["peak_memory"] = {{"predicted", report.peak.by_vertex[v]}, {"measured", nullptr}};
   json["runner_up"] = other ? runner_up_json(*other) : ordered_json();

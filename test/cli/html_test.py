@@ -40,12 +40,24 @@ G[h,l] = sum[b] A[b,h] * D[b,l]
 V[h,l] = W[h,l] - 0.01 * G[h,l]
 output V
 """
+# Offsets, flips, strides with and without gaps, dilation, and two windows of one tensor.
+WINDOWS = """dims y=24 x=18 r=3 s=2 u=48 q=50
+input X[u], K[r], P[y,x], Q[q]
+F[y] = X[23-y] * 2
+S[y] = max[r] pad(X[2*y+r-1], 0) * K[r]
+N[y] = X[2*y+1]
+T[y] = sum[s] X[2*y+s]
+D[y,x] = sum[r] pad(P[y+2*r-2,x], 0) * K[r]
+G[y,x] = D[y,17-x] + D[y,x]
+E[y] = Q[y+1] - Q[y]
+output F, S, N, T, G, E
+"""
 # For every vertex, from the chunks that the page draws: the bytes of an operand that its sites need and do not have.
 BYTES_OF_GRIDS = """
 const boxes = (layout) => {
   const all = new Map();  // site: the range of each dimension that its chunks span
   for (const parts of combinations(layout.axes)) {
-    const ranges = parts.map((part, dim) => [chunkBegin(layout.axes[dim], part), chunkBegin(layout.axes[dim], part + 1)]);
+    const ranges = parts.map((part, dim) => chunkRange(layout.axes[dim], part));
     for (const site of sitesOf(layout, parts)) {
       const box = all.get(site);
       all.set(site, box ? box.map(([a, b], dim) => [Math.min(a, ranges[dim][0]), Math.max(b, ranges[dim][1])]) : ranges);
@@ -69,7 +81,7 @@ for (const plan of model.plans) {
         const kept = held ? volume(ranges.map(([a, b], d) => [Math.max(a, held[d][0]), Math.min(b, held[d][1])])) : 0;
         bytes += (volume(ranges) - kept) * sizes[model.vertices[input].dtype];
       }
-      const key = input + JSON.stringify([need.axes.map(({parts, unit, grid, stride}) => [parts, unit, grid, stride]),
+      const key = input + JSON.stringify([need.axes.map(({parts, unit, grid, stride, window}) => [parts, unit, grid, stride, window]),
                                           [...boxes(need).keys()]]);
       const told = plan.vertices[vertex.id].operandBytes[operand];
       if (told !== bytes && !(told === 0 && sent.has(key))) wrong.push([plan.planner, vertex.name, operand, told, bytes]);
@@ -584,7 +596,7 @@ class InABrowser(HtmlTest):
 
     def test_grids_show_the_bytes_that_plans_move(self):
         for program, sites in ((self.text_file("p.ein", CHAIN), 6), (self.text_file("v.ein", VIEWS), 4),
-                               (self.text_file("g.ein", GRADIENT), 6),
+                               (self.text_file("g.ein", GRADIENT), 6), (self.text_file("w.ein", WINDOWS), 4), (self.text_file("w.ein", WINDOWS), 5),
                                (os.path.join(EXAMPLES, "llama_layer.ein"), 12), (os.path.join(EXAMPLES, "convolution.ein"), 6)):
             with self.subTest(program=program):
                 path, page = self.page_of(program, "--sites", str(sites), "--planner", "eindecomp", "--planner", "sqrt",

@@ -85,6 +85,7 @@ class UsageOverTime {
   }
 
  private:
+  // NOLINTBEGIN(misc-no-recursion): over a tree as deep as the logarithm of the times
   std::size_t leftmost(std::size_t node) const {
     while (node < leaves_) node *= 2;
     return node - leaves_;
@@ -110,6 +111,7 @@ class UsageOverTime {
     if (range.first > middle) return added_[node] + most(2 * node + 1, middle + 1, high, range);
     return added_[node] + std::max(most(2 * node, low, middle, range), most(2 * node + 1, middle + 1, high, range));
   }
+  // NOLINTEND(misc-no-recursion)
 
   std::size_t times_;
   std::size_t leaves_ = 1;
