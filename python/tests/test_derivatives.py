@@ -185,7 +185,7 @@ WITHOUT: Final = frozenset({
     "jit", "jvp", "less", "less_equal", "linspace",
     "load_program", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "ones", "ones_like",
     "plan", "planners", "program", "program_of", "rank", "ranks", "result_type", "round", "scan", "sign", "signbit",
-    "train", "trunc", "value_and_grad", "vjp", "vmap", "while_loop", "zeros", "zeros_like",
+    "to_jax", "train", "trunc", "value_and_grad", "vjp", "vmap", "while_loop", "zeros", "zeros_like",
 })
 # fmt: on
 
