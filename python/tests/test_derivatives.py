@@ -179,13 +179,13 @@ TABLE: Final[dict[str, Row | list[Row]]] = {
 WITHOUT: Final = frozenset({
     "all", "any", "arange", "argmax", "argmin", "argsort", "asarray", "bitwise_and", "bitwise_invert",
     "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "broadcast_shapes", "bytes_of",
-    "calibrate", "can_cast", "ceil", "checkpoint", "compute", "count_nonzero", "empty", "empty_like", "equal", "explain", "eye",
-    "finfo", "floor", "fori_loop", "from_dlpack", "from_file", "from_function", "full", "full_like", "grad", "greater",
-    "greater_equal", "hessian", "html", "iinfo", "imag", "isdtype", "isfinite", "isin", "isinf", "isnan", "jacobian",
-    "jax_source", "jit", "jvp", "less", "less_equal", "linspace",
-    "load_program", "logical_and", "logical_not", "logical_or", "logical_xor", "not_equal", "ones", "ones_like",
-    "plan", "planners", "program", "program_of", "rank", "ranks", "result_type", "round", "scan", "sign", "signbit",
-    "to_jax", "train", "trunc", "value_and_grad", "vjp", "vmap", "while_loop", "zeros", "zeros_like",
+    "calibrate", "can_cast", "ceil", "checkpoint", "compute", "count_nonzero", "empty", "empty_like", "equal",
+    "explain", "eye", "finfo", "floor", "fori_loop", "from_dlpack", "from_file", "from_function", "full", "full_like",
+    "grad", "greater", "greater_equal", "hessian", "html", "iinfo", "imag", "isdtype", "isfinite", "isin", "isinf",
+    "isnan", "jacobian", "jax_source", "jit", "jvp", "less", "less_equal", "linspace", "load_program", "logical_and",
+    "logical_not", "logical_or", "logical_xor", "not_equal", "ones", "ones_like", "plan", "planners", "program",
+    "program_of", "rank", "ranks", "result_type", "round", "scan", "sign", "signbit", "to_jax", "train", "trunc",
+    "value_and_grad", "vjp", "vmap", "while_loop", "zeros", "zeros_like",
 })
 # fmt: on
 
