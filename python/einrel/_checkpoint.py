@@ -16,13 +16,14 @@ from ._numbers import is_number
 from ._parts import Body, Part, may_have_parts
 from ._transform import apart, slopes_of, total_flow
 from ._trees import flatten, unflatten
+from ._vmap import one_and_many, spread
 
 
 class _Block(Part):
     """A function as a program by itself, of its arguments and of arrays around it."""
 
-    def __init__(self, body: Body, arguments: Sequence[Node]) -> None:
-        super().__init__([*arguments, *body.outside], "a function of einrel.checkpoint")
+    def __init__(self, body: Body, operands: Sequence[Node]) -> None:
+        super().__init__(operands, "a function of einrel.checkpoint")
         self._body = body
         self._is_differentiated = False
         self._traced: Traced | None = None
@@ -40,8 +41,11 @@ class _Block(Part):
 
     def graph(self) -> list[Node] | None:
         """See `Part`: a function without a gradient is computed once, and goes with what is around it."""
+        return None if self._is_differentiated else self._of(self.operands)
+
+    def _of(self, operands: Sequence[Node]) -> list[Node]:
         count = len(self._body.arguments)
-        return None if self._is_differentiated else self._body.of(self.operands[:count], self.operands[count:])
+        return self._body.of(operands[:count], operands[count:])
 
     def slopes(self, flows: Sequence[Node | None], wanted: Sequence[bool]) -> list[Node | None]:
         """By the function that computes it again, and its gradient: another program by itself."""
@@ -53,13 +57,32 @@ class _Block(Part):
 
         def back() -> list[Node]:
             nodes = [apart(node) for node in own[: len(self.operands)]]
-            count = len(self._body.arguments)
-            results = self._body.of(nodes[:count], nodes[count:])
+            results = self._of(nodes)
             total = total_flow(zip([results[j] for j in given], own[len(self.operands) :]))
             return slopes_of(total, [nodes[j] for j in by])
 
         found = dict(zip(by, _differentiated(Body(back, own), arguments)))
         return [found.get(j) for j in range(len(self.operands))]
+
+    def of_samples(self, operands: Sequence[Node], are_batched: Sequence[bool], count: int) -> list[Node]:
+        """See `Part`."""
+        own = [Node.argument(node.type) for node in operands]
+
+        def of_one(ones: Sequence[Node]) -> list[Node]:
+            rest = iter(ones)
+            given = [next(rest) if is_batched else node for node, is_batched in zip(own, are_batched)]
+            return self._of(given)
+
+        def of_all() -> list[Node]:
+            batched = [node for node, is_batched in zip(own, are_batched) if is_batched]
+            return [spread(one, count) if many is one else many for one, many in one_and_many(of_one, batched, count)]
+
+        body = Body(of_all, own)
+        return _Block(body, [*operands, *body.outside]).placed()
+
+    def __call__(self, *operands: Node) -> list[Node]:
+        """See `Part`."""
+        return _Block(self._body, operands).placed()
 
     def explain(self, how: ExplainOptions) -> str:
         """See `Part`."""
@@ -67,7 +90,7 @@ class _Block(Part):
 
 
 def _differentiated(body: Body, arguments: Sequence[Node]) -> list[Node]:
-    block = _Block(body, arguments)
+    block = _Block(body, [*arguments, *body.outside])
     block._is_differentiated = True
     return block.placed()
 
@@ -77,8 +100,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
 
     In `er.jit` and `er.grad` only its arguments and results are kept until then. The function is traced there, also by
     `er.grad`: it sees no elements, and what it does besides is done once. It and its gradient are programs by
-    themselves; without a gradient it is a part of what is around it, and so it is in steps of loops, and in functions
-    of `vmap`, `jvp`, `vjp` and `jacobian`.
+    themselves; without a gradient it is a part of what is around it, and so it is in steps of loops.
 
     >>> import numpy as np
     >>> import einrel as er
@@ -106,7 +128,8 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
             forms.append(flatten(function(*positional, **by_name), results))
             return [node_of(result) for result in results]
 
-        block = _Block(Body(made, own), given)
+        body = Body(made, own)
+        block = _Block(body, [*given, *body.outside])
         return unflatten(forms[0], [Array(node) for node in block.placed()])
 
     return again

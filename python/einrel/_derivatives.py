@@ -13,6 +13,7 @@ from ._creation import eye, zeros
 from ._dtypes import is_complex, is_floating
 from ._formula import Made, recorded, replayed
 from ._native import gradient_graph
+from ._parts import differentiate_by, is_within_transformation
 from ._reductions import sum as sum_
 from ._shapes import moveaxis, reshape
 from ._transform import Apart, argument_of, chosen, differentiating, grad, own_of, slopes_of
@@ -29,6 +30,7 @@ class _Traced:
         self.form = flatten(tuple(arguments), given, own_of)
         self.arguments = [argument_of(function, leaf) for leaf in given]
         self.like = [leaf if isinstance(leaf, Array) else Array(node_of(leaf)) for leaf in given]
+        differentiate_by(array._node for array in self.arguments)
         self._made: list[Made] = []
         with recorded(self._made):
             built = unflatten(self.form, self.arguments)
@@ -99,7 +101,7 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     """
     if not isinstance(primals, (list, tuple)) or not isinstance(tangents, (list, tuple)):
         raise TypeError("primals and tangents are tuples, with one part for each argument of the function")
-    with differentiating():
+    with differentiating(may_have_parts=True):
         traced = _Traced(function, primals, has_aux)
         directions = _matched("tangents", tuple(tangents), traced.form, traced.like)
         changes = traced.pushed(directions)
@@ -118,7 +120,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
     >>> [flow.tolist() for flow in pull(np.array([1.0, 10.0]))]
     [[3.0, 30.0], 21.0]
     """
-    with differentiating():
+    with differentiating(may_have_parts=is_within_transformation()):  # what flows back comes after it, else
         traced = _Traced(function, primals, has_aux)
 
     def pull(cotangents: Any) -> Any:
@@ -186,7 +188,7 @@ def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
         def traced_at() -> _Traced:
             return _Traced(of_chosen, [arguments[position] for position in positions], has_aux=False)
 
-        with differentiating():
+        with differentiating(may_have_parts=True):
             traced = traced_at()
             if any(is_complex(one.dtype) for one in (*traced.results, *traced.like)):
                 raise NotImplementedError("a Jacobian of complex numbers")

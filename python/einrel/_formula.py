@@ -344,6 +344,17 @@ def made_at_once(leaf: Node, definition: Definition, operands: Sequence[Node], h
     return Node.made_of(leaf, definition.native, operands, f"{how} in {line_of_user()}")
 
 
+def needed(made: Sequence[Made], wanted: Iterable[Node]) -> list[Made]:
+    """What of it the wanted nodes are made of, in the same order."""
+    nodes = set(wanted)
+    kept_ones = []
+    for one in reversed(made):
+        if not nodes.isdisjoint(one.results):
+            nodes.update(one.operands)
+            kept_ones.append(one)
+    return kept_ones[::-1]
+
+
 def replayed(made: Sequence[Made], images: dict[Node, Node]) -> None:
     """Makes the same of other nodes, which are added to the images."""
     for one in made:

@@ -1,205 +1,32 @@
-"""Loops: a step that is traced once, and runs many times as a program with state."""
+"""Loops as parts of functions, of many samples, and their gradients."""
 
 from __future__ import annotations
 
 import itertools
 import operator
-import re
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
-from itertools import islice
 from typing import Any, Final
 
-import numpy as np
+import einrel as er
 
 from . import _native
 from ._array import Array, node_of
 from ._compute import run_options
 from ._creation import zeros
 from ._dtypes import BY_NAME, is_floating
-from ._errors import compute_nodes, run_steps
-from ._functions import astype
+from ._errors import compute_nodes
 from ._indexing import take
 from ._joining import stack
-from ._native import ExplainOptions, Node, State, Type, gradient_graph
-from ._numbers import Course, is_number
-from ._parts import (
-    Body,
-    Part,
-    are_traced,
-    is_within_transformation,
-    may_have_parts,
-    same,
-    within_transformation,
-)
+from ._native import ExplainOptions, Node, Type
+from ._parts import Part, are_traced, is_within_transformation, may_have_parts, same
+from ._shapes import moveaxis, reshape
+from ._steps import Carried, LoopProgram, TracedStep, split, truth_of
 from ._transform import apart, slopes_of, total_flow, zeros_like
-from ._trees import flatten, places, unflatten
+from ._trees import flatten, unflatten
+from ._vmap import one_and_many, spread
 
 _MOST_UNROLLED: Final = 10_000  # steps that become parts of a graph
 _NO_END: Final = 2**62  # steps
-_KEPT_BYTES: Final = 2**16  # of what steps give that a run keeps: each step writes all of it
-_LONGEST_BLOCK: Final = 256  # steps of such a run
-
-# Of what goes on, the number of the step and its xs: what goes on, and what the step gives.
-Step = Callable[[Any, Any, Any], tuple[Any, Any]]
-
-
-@lru_cache(maxsize=128)
-def _program(text: str) -> _native.Program:
-    return _native.Program(text, {}, "<loop>")
-
-
-def _named(letter: str, nodes: Sequence[Node]) -> dict[str, Node]:
-    return {f"{letter}{j}": node for j, node in enumerate(nodes)}
-
-
-class _Carried:
-    """What goes on from step to step: its form, and arrays of the type that each keeps."""
-
-    def __init__(self, function: Callable[..., Any], value: Any) -> None:
-        self._function = function
-        leaves: list[Any] = []
-        self._form = flatten(value, leaves)
-        self._places = list(places(self._form))
-        self.nodes = [node_of(leaf) for leaf in leaves]
-        if not self.nodes:
-            raise TypeError("a loop that carries no array from step to step")
-
-    def built(self, nodes: Sequence[Node]) -> Any:
-        """It, of these arrays."""
-        return unflatten(self._form, [Array(node) for node in nodes])
-
-    def of(self, value: Any) -> list[Node]:
-        """The arrays of what a step gave. Raises where they are others than those that it was given."""
-        leaves: list[Any] = []
-        found = list(places(flatten(value, leaves)))
-        if found != self._places:
-            raise TypeError(
-                f"{self._function} gave arrays at {found}, but was given them at {self._places}: what goes on from "
-                "step to step keeps its form"
-            )
-        return [self._one(*it) for it in zip(leaves, self.nodes, found)]
-
-    def _one(self, leaf: Any, before: Node, place: str) -> Node:
-        dtype, shape = BY_NAME[before.type.dtype], before.type.shape
-        array = astype(leaf, dtype, copy=False) if is_number(leaf) else Array(node_of(leaf))
-        if (array.dtype, array.shape) != (dtype, shape):
-            raise TypeError(
-                f"{self._function} gave {array.dtype} of shape {array.shape} in place of {dtype} of shape {shape}"
-                f"{place and ' at ' + place}: what goes on from step to step keeps its type and shape"
-            )
-        return array._node
-
-
-def _truth(value: Any) -> Array:
-    array = Array(node_of(value))
-    if array.shape != ():
-        raise TypeError(f"a condition of shape {array.shape}: it is one truth value")
-    return array != 0
-
-
-class _Step:
-    """A step that was traced: what it makes of its number, of what goes on, of its own x, and of arrays around it."""
-
-    def __init__(
-        self, step: Step, carried: _Carried, xs: Sequence[Node], condition: Callable[[Any], Any] | None = None
-    ) -> None:
-        self.course = Course()
-        self.number = Node.argument(node_of(np.int64(0)).type)
-        self.before = [Node.argument(node.type) for node in carried.nodes]
-        self.rows = [Node.argument(node.type) for node in xs]
-        with within_transformation():
-            x = [take(Array(row), Array(self.number), axis=0)._node for row in self.rows]
-            self.kept = [same(node) for node in self.before]
-        groups: list[Any] = []
-
-        def made() -> list[Node]:
-            own = carried.built(self.before), self.course.argument(self.number), [Array(node) for node in x]
-            goes_on, gives = step(*own)
-            after = carried.of(goes_on)
-            leaves: list[Any] = []
-            self.form = flatten(gives, leaves)
-            truth = [] if condition is None else [_truth(condition(carried.built(after)))._node]
-            groups.extend([len(after), len(leaves)])
-            return [same(node) for node in [*after, *map(node_of, leaves), *truth]]
-
-        self._body = Body(made, [self.number, *self.before, *x])
-        self.outside, self.around = self._body.outside, self._body.around
-        self.after, self.gives, self.truth = _split(self._body.results, groups)
-
-    def of(
-        self, number: Node, before: Sequence[Node], x: Sequence[Node], around: Sequence[Node]
-    ) -> tuple[list[Node], list[Node]]:
-        """What goes on after a step of these, and what it gives."""
-        after, gives, _ = _split(self._body.of([number, *before, *x], around), [len(self.after), len(self.gives)])
-        return after, gives
-
-
-def _split(values: Sequence[Any], counts: Sequence[int]) -> list[list[Any]]:
-    """As many as counted, one group after the other, and the rest."""
-    rest = iter(values)
-    return [*(list(islice(rest, count)) for count in counts), list(rest)]
-
-
-class _LoopProgram:
-    """A step as a program with state: c0, c1, ... go on, n0, n1, ... after them, x0, x1, ... have an x for each step.
-
-    k0, k1, ... are from around the loop, y0, y1, ... what a step gives, go0 whether there is another one.
-    """
-
-    def __init__(self, step: _Step, keeps: bool, is_back: bool, title: str) -> None:
-        self._is_back = is_back
-        self._title = title
-        self._gives = [*step.gives, *(step.kept if keeps else [])]
-        results = _named("n", step.after) | _named("y", self._gives) | _named("go", step.truth)
-        inputs = _reached(
-            results,
-            _named("k", step.around) | _named("x", step.rows) | _named("c", step.before) | {"i": step.number},
-        )
-        self._inputs = inputs.keys()
-        text = _with_state(_native.program_text(results, inputs), step.before, is_back)
-        text += "until go0[] == 0\n" if step.truth else ""
-        self._block = min(max(_KEPT_BYTES // max(sum(map(_bytes_in, self._gives)), 1), 1), _LONGEST_BLOCK)
-        self.text = text + "".join(_collecting(j, node, self._block) for j, node in enumerate(self._gives))
-
-    def run(
-        self,
-        steps: int,
-        nodes: Sequence[Node],
-        xs: Sequence[Node],
-        around: Sequence[Node],
-        options: Mapping[str, Any],
-    ) -> list[Node]:
-        """What goes on after so many steps, and what all gave, side by side.
-
-        Fewer steps are done where the condition does not hold.
-        """
-        fixed = {name: node for name, node in (_named("k", around) | _named("x", xs)).items() if name in self._inputs}
-        columns = [np.empty((steps, *node.type.shape), BY_NAME[node.type.dtype]) for node in self._gives]
-        block = self._block if columns else steps
-        for done in range(0, steps, block):
-            count = min(block, steps - done)
-            first = steps - 1 - done if self._is_back else done
-            outputs, after = self._run_block(first, count, nodes, fixed, options)
-            nodes = [outputs[name] for name in _named("n", nodes)]
-            for j, column in enumerate(columns):
-                rows = np.asarray(Array(after.tensors[f"Y{j}"]))[:count]
-                if self._is_back:
-                    column[first - count + 1 : first + 1] = rows[::-1]
-                else:
-                    column[first : first + count] = rows
-        return [*nodes, *map(node_of, columns)]
-
-    def _run_block(
-        self, first: int, steps: int, nodes: Sequence[Node], fixed: dict[str, Node], options: Mapping[str, Any]
-    ) -> tuple[dict[str, Node], State]:
-        inputs = _named("b", nodes) | fixed
-        if "i" in self._inputs:
-            inputs["i0"] = node_of(np.int64(first))
-        for j, node in enumerate(self._gives):
-            inputs[f"z{j}"] = zeros((self._block, *node.type.shape), dtype=BY_NAME[node.type.dtype])._node
-        compute_nodes([node for node in inputs.values() if not node.is_leaf])
-        return run_steps(_program(self.text), inputs, run_options(steps=steps, **options), self._title)
 
 
 class _Loop(Part):
@@ -210,22 +37,24 @@ class _Loop(Part):
 
     def __init__(
         self,
-        step: _Step,
-        carried: _Carried,
+        step: TracedStep,
+        carried: Carried,
         xs: Sequence[Node],
         steps: int,
         *,
+        around: Sequence[Node] | None = None,
         is_back: bool = False,
         goes_on: Array | None = None,
     ) -> None:
         begins = [] if goes_on is None else [goes_on._node]
-        super().__init__([*carried.nodes, *xs, *step.outside, *begins], "a loop")
+        around = step.body.outside if around is None else around
+        super().__init__([*carried.nodes, *xs, *around, *begins], "a loop")
         self._step = step
         self._carried = carried
         self._xs = list(xs)
         self._steps = steps
         self._is_back = is_back
-        self._programs: dict[bool, _LoopProgram] = {}
+        self._programs: dict[bool, LoopProgram] = {}
         self._has_condition = goes_on is not None or bool(step.truth)
         self._keeps = self.has_variables and not self._has_condition and not are_traced(self.operands)
         step.course.check([0])
@@ -258,7 +87,7 @@ class _Loop(Part):
 
     def explain(self, how: ExplainOptions) -> str:
         """See `Part`."""
-        return _program(self._program().text).explain(how)
+        return self._program().explain(how)
 
     def slopes(self, flows: Sequence[Node | None], wanted: Sequence[bool]) -> list[Node | None]:
         """A loop over the steps in the other order, each of which is computed once more for its own gradient."""
@@ -271,15 +100,35 @@ class _Loop(Part):
             self._before_steps(), self._steps, self._is_back
         )
 
-    def _program(self) -> _LoopProgram:
+    def of_samples(self, operands: Sequence[Node], are_batched: Sequence[bool], count: int) -> list[Node]:
+        """A loop over the same steps, each of all samples."""
+        return _LoopOfSamples(self._step, self._groups(operands), self._groups(are_batched), count).results(
+            self._steps, self._is_back
+        )
+
+    def __call__(self, *operands: Node) -> list[Node]:
+        """See `Part`."""
+        carried, xs, around, begins = self._groups(operands)
+        loop = _Loop(
+            self._step,
+            self._carried.beginning(carried),
+            xs,
+            self._steps,
+            around=around,
+            is_back=self._is_back,
+            goes_on=Array(begins[0]) if begins else None,
+        )
+        return loop.placed()
+
+    def _program(self) -> LoopProgram:
         if self._keeps not in self._programs:
-            self._programs[self._keeps] = _LoopProgram(self._step, self._keeps, self._is_back, self.title)
+            self._programs[self._keeps] = LoopProgram(self._step, self._keeps, self._is_back, self.title)
         return self._programs[self._keeps]
 
     def _groups(self, of_operands: Sequence[Any]) -> list[list[Any]]:
         """What belongs to operands: to those that go on, the xs, those around, and to whether it begins."""
-        counts = [len(group) for group in (self._carried.nodes, self._xs, self._step.outside)]
-        return _split(of_operands, counts)
+        counts = [len(group) for group in (self._carried.nodes, self._xs, self._step.around)]
+        return split(of_operands, counts)
 
     def _before_steps(self) -> list[Node]:
         """What went on before each step."""
@@ -294,12 +143,83 @@ class _Loop(Part):
         return self.results[-len(self._carried.nodes) :]
 
 
+class _LoopOfSamples:
+    """A loop of many samples as one loop: what differs from sample to sample has them as its first dimension.
+
+    It goes on while the condition holds for one of them; the others keep what they have.
+    """
+
+    def __init__(
+        self, step: TracedStep, operands: Sequence[Sequence[Node]], are_batched: Sequence[Sequence[bool]], count: int
+    ) -> None:
+        self._body = step.body
+        self._count = count
+        carried, xs, self._around, begins = operands
+        on, self._by_x, self._by_around, by_begins = are_batched
+        self._on, self._gives, self._selects = self._differing(step, on, any(by_begins))
+        self._carried = [self._of_all(*it) for it in zip(carried, on, self._on)]
+        self._begins = [self._of_all(node, any(by_begins), self._selects) for node in begins]
+        self._xs = [moveaxis(Array(x), 0, 1)._node if differs else x for x, differs in zip(xs, self._by_x)]
+
+    def _differing(self, step: TracedStep, on: Sequence[bool], selects: bool) -> tuple[list[bool], list[bool], bool]:
+        """What goes on, gives and conditions that differ from sample to sample, in the end."""
+        while True:
+            found = self._body.depending([False, *on, *self._by_x], self._by_around)
+            after, gives, truth = split(found, [len(step.after), len(step.gives)])
+            selects = selects or any(truth)
+            further = [selects or before or then for before, then in zip(on, after)]
+            if further == list(on):
+                return further, gives, selects
+            on = further
+
+    def _of_all(self, node: Node, is_of_all: bool, differs: bool = True) -> Node:
+        return spread(node, self._count) if differs and not is_of_all else node
+
+    def results(self, steps: int, is_back: bool) -> list[Node]:
+        """Of all samples: what goes on at last, and what the steps gave."""
+        value = [Array(node) for node in self._carried], [Array(node) for node in self._begins]
+        carried = Carried(self._step, value)
+        step = TracedStep(self._step, carried, self._xs, (lambda value: er.any(value[1][0])) if self._begins else None)
+        goes_on = er.any(value[1][0]) if self._begins else None
+        loop = _Loop(step, carried, self._xs, steps, is_back=is_back, goes_on=goes_on)
+        (last, _), rows = loop.results_in_form()
+        rows = [moveaxis(one, 1, 0) if differs else one for one, differs in zip(rows, self._gives)]
+        return [self._of_all(one._node, differs) for one, differs in zip([*last, *rows], [*self._on, *self._gives])]
+
+    def _step(self, value: Any, number: Array, x: Sequence[Array]) -> tuple[Any, Any]:
+        before, holds = value
+        given = [node_of(number), *(array._node for array in (*before, *x)), *self._around]
+        differ = [False, *self._on, *self._by_x, *self._by_around]
+
+        def of_one(ones: list[Node]) -> list[Node]:
+            rest = iter(ones)
+            nodes = [next(rest) if differs else node for node, differs in zip(given, differ)]
+            count = len(nodes) - len(self._around)
+            return self._body.of(nodes[:count], nodes[count:])
+
+        both = one_and_many(of_one, [node for node, differs in zip(given, differ) if differs], self._count)
+        differ = [*self._on, *self._gives, *(self._selects for _ in holds)]
+        results = [
+            Array(self._of_all(many, many is not one) if differs else one) for (one, many), differs in zip(both, differ)
+        ]
+        after, gives, truth = split(results, [len(self._on), len(self._gives)])
+        if self._selects:
+            after = [er.where(_beside(holds[0], new), new, old) for new, old in zip(after, before)]
+            truth = [holds[0] & truth[0]]
+        return (after, truth), gives
+
+
+def _beside(truth: Array, other: Array) -> Array:
+    """A truth value for each sample, in as many dimensions as what it decides about."""
+    return reshape(truth, (*truth.shape, *[1] * (other.ndim - 1)))
+
+
 class _Backward:
     """The gradient of a loop: what flows back through its steps, to those of its operands that are wanted."""
 
     def __init__(
         self,
-        step: _Step,
+        step: TracedStep,
         operands: Sequence[Sequence[Node]],
         wanted: Sequence[Sequence[bool]],
         flows: Sequence[Node | None],
@@ -320,9 +240,9 @@ class _Backward:
         """Of all operands of the loop, where `before` went on before its steps."""
         sums = [zeros_like(self._around[j]) for j in self._by_around]
         rest = [] if self._into or sums else [0.0]  # a loop carries something
-        carried = _Carried(self._back, ([Array(node) for node in self._into], [Array(node) for node in sums], rest))
+        carried = Carried(self._back, ([Array(node) for node in self._into], [Array(node) for node in sums], rest))
         xs = [*before, *self._xs, *self._into_given]
-        loop = _Loop(_Step(self._back, carried, xs), carried, xs, steps, is_back=not is_back)
+        loop = _Loop(TracedStep(self._back, carried, xs), carried, xs, steps, is_back=not is_back)
         (on, around, _), by_x = loop.results_in_form()
         into_carried, into_x, into_around = ([None] * count for count in self._counts)
         for which, nodes, found in (
@@ -353,50 +273,12 @@ class _Backward:
         return (on, [one + next(slopes) for one in sums], rest), by_x
 
 
-def _reached(results: dict[str, Node], nodes: dict[str, Node]) -> dict[str, Node]:
-    """Those of which results are made."""
-    reached = gradient_graph(list(results.values()), list(nodes.values()))[2]
-    return {name: node for (name, node), is_reached in zip(nodes.items(), reached) if is_reached}
-
-
-def _bytes_in(node: Node) -> int:
-    return Array(node).nbytes
-
-
-def _collecting(j: int, node: Node, count: int) -> str:
-    """Statements that keep what steps give, each at its place among so many."""
-    shape = node.type.shape
-    labels = [f"y{j}_{d}" for d in range(len(shape))]
-    extents = " ".join(f"{name}={extent}" for name, extent in zip([f"t{j}_", *labels], [count, *shape]))
-    own, all_ = f"[{','.join(labels)}]", f"[{','.join([f't{j}_', *labels])}]"
-    return (
-        f"dims {extents}\ninput z{j}{all_} : {node.type.dtype}\nstate Y{j}{all_} = z{j}{all_}\n"
-        f"next Y{j}{all_} = where(t{j}_ == iteration, y{j}{own}, Y{j}{all_})\n"
-    )
-
-
-def _with_state(text: str, carried: Sequence[Node], is_back: bool) -> str:
-    """The program of a step as one with state, which begins with the inputs b0, b1, ... and counts from i0."""
-    extents: list[str] = []
-    for j, node in enumerate(carried):
-        labels = [f"d{j}_{d}" for d in range(len(node.type.shape))]
-        extents += [f"{name}={extent}" for name, extent in zip(labels, node.type.shape)]
-        own = f"[{','.join(labels)}]"
-        state = f"input b{j}{own} : {node.type.dtype}\nstate c{j}{own} = b{j}{own}"
-        text, count = re.subn(rf"^input c{j}\[.*$", state, text, flags=re.MULTILINE)
-        text += ("" if count else state + "\n") + f"next c{j}{own} = n{j}{own}\n"
-    sign = "-" if is_back else "+"
-    text = re.sub(r"^input i\[\].*$", f"input i0[] : i64\ni[] = i0[] {sign} iteration", text, flags=re.MULTILINE)
-    dims = f"dims {' '.join(extents)}\n" if extents else ""
-    return dims + text
-
-
 def _unrolled(name: str, steps: int) -> range:
     """The steps, of a loop whose steps become parts of a graph."""
     if steps > _MOST_UNROLLED:
         raise _native.ProgramError(
-            f"einrel.{name} of {steps} steps in a step of another loop, or in a function of einrel.vmap or einrel.vjp: "
-            f"there each step becomes a part of the program, of which there are {_MOST_UNROLLED} at most"
+            f"einrel.{name} of {steps} steps in a step of another loop, or in a function of einrel.vjp that is not "
+            f"traced: there each step becomes a part of the program, of which there are {_MOST_UNROLLED} at most"
         )
     return range(steps)
 
@@ -409,15 +291,14 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     """What body(i, value) makes of a value, for i from `lower` up to `upper`: each step takes what the one before gave.
 
     The value is an array, or several in containers, which keep their types and shapes. The body is traced once, and all
-    steps run as one program with state, also in a function that is traced or differentiated; the gradient is a loop
-    over the steps in the other order. In a step of another loop, and in functions of `vmap`, `jvp`, `vjp` and
-    `jacobian`, each step becomes a part of that.
+    steps run as one program with state, also in a function that is traced, differentiated or of `vmap`; the gradient is
+    a loop over the steps in the other order. In a step of another loop each step becomes a part of that.
 
     >>> fori_loop(0, 10, lambda i, x: x + i, 0).tolist()
     45
     """
     first, steps = operator.index(lower), max(operator.index(upper) - operator.index(lower), 0)
-    carried = _Carried(body, init)
+    carried = Carried(body, init)
     if _is_unrolled():
         nodes = carried.nodes
         for i in _unrolled("fori_loop", steps):
@@ -425,7 +306,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
         return carried.built(nodes)
     if steps == 0:
         return carried.built(carried.nodes)
-    step = _Step(lambda value, i, _: (body(i + first if first else i, value), None), carried, [])
+    step = TracedStep(lambda value, i, _: (body(i + first if first else i, value), None), carried, [])
     return _Loop(step, carried, [], steps).results_in_form()[0]
 
 
@@ -439,14 +320,14 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     >>> while_loop(lambda x: x < 100, lambda x: x * 3, 1).tolist()
     243
     """
-    carried = _Carried(body, init)
+    carried = Carried(body, init)
     for steps in itertools.count():
-        goes_on = _truth(condition(carried.built(carried.nodes)))
+        goes_on = truth_of(condition(carried.built(carried.nodes)))
         is_awaited = are_traced([goes_on._node, *carried.nodes])
         if is_awaited and not may_have_parts():
             raise _native.ProgramError(
-                "einrel.while_loop in a step of another loop, or in a function of einrel.vmap or einrel.vjp: elements "
-                "say how many steps there are, and are not known yet; use einrel.fori_loop and einrel.where"
+                "einrel.while_loop in a step of another loop: elements say how many steps there are, and are not known "
+                "yet; use einrel.fori_loop and einrel.where"
             )
         if is_awaited or not is_within_transformation():
             break
@@ -454,7 +335,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
             return carried.built(carried.nodes)
         _unrolled("while_loop", steps + 1)
         carried.nodes = carried.of(body(carried.built(carried.nodes)))
-    step = _Step(lambda value, *_: (body(value), None), carried, [], condition)
+    step = TracedStep(lambda value, *_: (body(value), None), carried, [], condition)
     return _Loop(step, carried, [], _NO_END, goes_on=goes_on).results_in_form()[0]
 
 
@@ -487,7 +368,7 @@ def scan(
         )
     (steps,) = counts
     assert steps is not None
-    carried = _Carried(function, init)
+    carried = Carried(function, init)
 
     def of(value: Any, x: list[Array]) -> tuple[Any, Any]:
         both = function(value, unflatten(form, x))
@@ -503,7 +384,7 @@ def scan(
         order = _unrolled("scan", steps)[:: -1 if reverse else 1]
         return _unrolled_scan(lambda value, i: of(value, [take(x, i, axis=0) for x in arrays]), carried, order)
     xs = [array._node for array in arrays]
-    step = _Step(lambda value, _, x: of(value, x), carried, xs)
+    step = TracedStep(lambda value, _, x: of(value, x), carried, xs)
     return _Loop(step, carried, xs, steps, is_back=reverse).results_in_form()
 
 
@@ -515,7 +396,7 @@ def _of_no_steps(gives: Any) -> Any:
     return unflatten(form, [zeros((0, *array.shape), dtype=array.dtype) for array in arrays])
 
 
-def _unrolled_scan(step: Callable[[Any, int], tuple[Any, Any]], carried: _Carried, order: range) -> tuple[Any, Any]:
+def _unrolled_scan(step: Callable[[Any, int], tuple[Any, Any]], carried: Carried, order: range) -> tuple[Any, Any]:
     nodes, rows, form = carried.nodes, [], None
     for i in order:
         after, gives = step(carried.built(nodes), i)

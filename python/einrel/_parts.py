@@ -14,7 +14,7 @@ from ._array import identity
 from ._compute import run_options
 from ._dtypes import BY_NAME, is_floating
 from ._errors import run_traced
-from ._formula import Made, apply, recorded, replayed
+from ._formula import Made, apply, needed, record, recorded, replayed
 from ._lines import line_of_user
 from ._names import with_lines
 from ._native import ExplainOptions, Node, Traced, Type
@@ -85,6 +85,7 @@ class Body:
         made: list[Made] = []
         with within_transformation(), recorded(made):
             results = list(function())
+        made = needed(made, results)
         inside = {*arguments, *(node for one in made for node in one.results)}
         read = [*(node for one in made for node in one.operands), *results]
         self.outside = [node for node in dict.fromkeys(read) if node not in inside]
@@ -101,6 +102,14 @@ class Body:
         images = dict(zip([*self.arguments, *self.around], [*arguments, *around]))
         replayed(self._made, images)
         return [images.get(node, node) for node in self.results]
+
+    def depending(self, arguments: Sequence[bool], around: Sequence[bool]) -> list[bool]:
+        """Which results are made of those of the arguments, and of what is around, that are marked."""
+        marked = {node for node, is_one in zip([*self.arguments, *self.around], [*arguments, *around]) if is_one}
+        for one in self._made:
+            if not marked.isdisjoint(one.operands):
+                marked.update(one.results)
+        return [node in marked for node in self.results]
 
 
 class Part(ABC):
@@ -128,6 +137,14 @@ class Part(ABC):
     def slopes(self, flows: Sequence[Node | None], wanted: Sequence[bool]) -> list[Node | None]:
         """What flows back to operands that are wanted, of what flows back to results; None is for nothing."""
 
+    @abstractmethod
+    def of_samples(self, operands: Sequence[Node], are_batched: Sequence[bool], count: int) -> list[Node]:
+        """What it is of many samples, which are the first dimension of all results, and of marked operands."""
+
+    @abstractmethod
+    def __call__(self, *operands: Node) -> list[Node]:
+        """The same of other operands."""
+
     def graph(self) -> list[Node] | None:
         """The results as a graph of the operands, where that is as good as a program by itself."""
         return None
@@ -139,7 +156,9 @@ class Part(ABC):
     def placed(self) -> list[Node]:
         """Its results, as a part of the function that is traced or differentiated."""
         are_awaited = are_traced(self.operands)
-        return self.add([Node.argument(type) for type in self.types()] if are_awaited else self.run(self.operands, {}))
+        self.add([Node.argument(type) for type in self.types()] if are_awaited else self.run(self.operands, {}))
+        record(self, self.operands, self.results)
+        return self.results
 
     def add(self, further: Sequence[Node]) -> list[Node]:
         """Further results."""

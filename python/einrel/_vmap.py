@@ -28,10 +28,11 @@ from ._formula import (
     cast,
     kept,
     label,
+    needed,
     recorded,
 )
 from ._native import Node, Type, gradient_graph
-from ._parts import within_transformation
+from ._parts import Part, within_transformation
 from ._reductions import sum as sum_
 from ._shapes import broadcast_to, moveaxis
 from ._transform import Apart, Slopes, slopes_of
@@ -100,7 +101,7 @@ def _sample_type(dtype: str, shape: tuple[int, ...]) -> Type:
     return Definition.statement([], cast(dtype, Formula(0)), shape, len(shape)).type
 
 
-def _spread(node: Node, count: int) -> Node:
+def spread(node: Node, count: int) -> Node:
     """The same for every sample."""
     return broadcast_to(Array(node), (count, *node.type.shape))._node
 
@@ -110,18 +111,9 @@ class _Samples:
 
     def __init__(self, made: Sequence[Made], images: dict[Node, Node], wanted: Sequence[Node], count: int) -> None:
         self._count = count
-        self._made = self._needed(made, wanted)
+        self._made = needed(made, wanted)
         self._images = images
         self._own = self._that_need_their_own()
-
-    def _needed(self, made: Sequence[Made], wanted: Sequence[Node]) -> list[Made]:
-        needed = set(wanted)
-        kept_ones = []
-        for one in reversed(made):
-            if not needed.isdisjoint(one.results):
-                needed.update(one.operands)
-                kept_ones.append(one)
-        return kept_ones[::-1]
 
     def _that_need_their_own(self) -> set[Node]:
         """What a gradient of a sample is by has an element for each sample, also where all are the same."""
@@ -155,7 +147,7 @@ class _Samples:
         self._check_paths()
         for node in self._own:
             if node not in self._images and not any(node in one.results for one in self._made):
-                self._images[node] = _spread(node, self._count)
+                self._images[node] = spread(node, self._count)
         for one in self._made:
             self._follow(one)
         return [self._images.get(node, node) for node in wanted]
@@ -169,7 +161,7 @@ class _Samples:
             self._images.update(zip(made.results, self._all_at_once(made.by, operands, are_batched)))
         for node in made.results:
             if node in self._own and node not in self._images:
-                (self._images[node],) = Apart()(_spread(node, self._count))
+                (self._images[node],) = Apart()(spread(node, self._count))
 
     def _follow_slopes_of_one(self, made: Made, are_batched: list[bool]) -> None:
         """Of what is the same for all samples, and so does not depend on what differs."""
@@ -183,8 +175,25 @@ class _Samples:
             return [apply(_batched(by, tuple(are_batched), self._count, *types), *operands)]
         if isinstance(by, Slopes):
             return slopes_of(sum_(Array(operands[0]))._node, operands[1:])
+        if isinstance(by, Part):
+            return by.of_samples(operands, are_batched, self._count)
         found: list[Node] = by(*operands)
         return found
+
+
+def one_and_many(
+    function: Callable[[list[Node]], list[Node]], samples: Sequence[Node], count: int
+) -> list[tuple[Node, Node]]:
+    """Each result of a function, of one sample, which is traced, and of all: the same where samples do not differ.
+
+    Samples are the first dimension.
+    """
+    inside = [Node.argument(_sample_type(many.type.dtype, many.type.shape[1:])) for many in samples]
+    made: list[Made] = []
+    with within_transformation(may_have_parts=True):
+        with recorded(made):
+            results = function(inside)
+        return list(zip(results, _Samples(made, dict(zip(inside, samples)), results, count).of(results)))
 
 
 def _axes(form: Any, axes: Any, of: str) -> list[int | None]:
@@ -254,23 +263,21 @@ def vmap(function: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> C
             None if axis is None else _samples_first(leaf, axis, place) for leaf, axis, place in zip(leaves, axes, at)
         ]
         count = _count_of(samples, at)
-        inside: list[Any] = []
-        images: dict[Node, Node] = {}
-        for leaf, many in zip(leaves, samples):
-            one = None if many is None else Node.argument(_sample_type(many.type.dtype, many.type.shape[1:]))
-            inside.append(leaf if one is None else Array(one))
-            if one is not None and many is not None:
-                images[one] = many
-        made: list[Made] = []
-        with within_transformation(), recorded(made):
+        forms: list[Any] = []
+
+        def of_one(nodes: list[Node]) -> list[Node]:
+            rest = iter(nodes)
+            inside = [leaf if many is None else Array(next(rest)) for leaf, many in zip(leaves, samples)]
             positional, by_name = unflatten(form, inside)
             results: list[Any] = []
-            result_form = flatten(function(*positional, **by_name), results)
+            forms.append(flatten(function(*positional, **by_name), results))
             check_unchanged(function, (positional, by_name), form, inside)
-        nodes = [node_of(result) for result in results]
-        many_of = _Samples(made, images, nodes, count).of(nodes)
+            return [node_of(result) for result in results]
+
+        both = one_and_many(of_one, [many for many in samples if many is not None], count)
+        (result_form,) = forms
         to = _axes(result_form, out_axes, "out_axes")
-        placed = [_placed(*it, count) for it in zip(nodes, many_of, to)]
+        placed = [_placed(*results, axis, count) for results, axis in zip(both, to)]
         return unflatten(result_form, placed)
 
     return of_samples
@@ -282,4 +289,4 @@ def _placed(one: Node, many: Node, axis: int | None, count: int) -> Array:
         if many is not one:
             raise ValueError("out_axes=None for a result that differs from sample to sample")
         return Array(one)
-    return moveaxis(Array(_spread(one, count) if many is one else many), 0, axis)
+    return moveaxis(Array(spread(one, count) if many is one else many), 0, axis)

@@ -265,20 +265,6 @@ def test_arrays_may_be_looked_at_between_loops() -> None:
     close([er.grad(loss)(A)], [jax.grad(expected)(A)])
 
 
-def test_samples_and_directions_take_loops_step_by_step() -> None:
-    def last(n: Any, loop: Any) -> Callable[[Any], Any]:
-        return lambda x: n.sum(loop(0, 4, lambda i, h: n.tanh(h * x + i), n.ones(3)))
-
-    f, expected = last(er, er.fori_loop), last(jnp, jax.lax.fori_loop)
-    close([er.jit(er.vmap(er.grad(f)))(XS)], [jax.vmap(jax.grad(expected))(XS)])
-    close([er.hessian(f)(XS[0])], [jax.hessian(expected)(XS[0])])
-    close([er.jvp(f, (XS[0],), (XS[1],))[1]], [jax.jvp(expected, (XS[0],), (XS[1],))[1]])
-    with pytest.raises(er.ProgramError, match="1000000 steps in a step of another loop, or in a function of"):
-        er.vmap(lambda x: er.fori_loop(0, 10**6, lambda i, x: x, x))(XS)
-    with pytest.raises(er.ProgramError, match="elements say how many steps"):
-        er.vmap(lambda x: er.while_loop(lambda x: x < 9, lambda x: x * 2, x))(XS[0])
-
-
 def test_loops_in_loops() -> None:
     def nested(n: Any, loop: Any) -> Callable[[Any], Any]:
         def body(i: Any, x: Any) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import einrel as er
-from einrel import _loops
+from einrel import _steps
 
 A = np.random.default_rng(0).normal(size=(3, 3)) / 3
 
@@ -220,8 +220,8 @@ def test_what_is_no_loop_says_so(name: str) -> None:
 def test_a_loop_of_constants_in_a_traced_function_runs_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """When the function is traced: what it gives is a constant of the program from then on."""
     runs: list[Any] = []
-    run_steps = _loops.run_steps
-    monkeypatch.setattr(_loops, "run_steps", lambda *of: runs.append(of) or run_steps(*of))
+    run_steps = _steps.run_steps
+    monkeypatch.setattr(_steps, "run_steps", lambda *of: runs.append(of) or run_steps(*of))
 
     def powers() -> Any:
         return er.fori_loop(0, 7, lambda i, x: x * 2 + i, np.ones(3))
