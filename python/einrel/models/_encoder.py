@@ -17,7 +17,7 @@ from . import _bert
 from ._bert import BertConfig, bert_of_gguf, bert_of_json
 from ._checkpoint import MOST_PROGRAMS, Checkpoint, Weight
 from ._config import Fields
-from ._errors import ModelError
+from ._errors import ModelError, missing
 from ._gguf import open_gguf
 from ._safetensors import open_folder, read_json, read_list
 from ._tokenizer import Tokenizer, tokenizer_of_folder, tokenizer_of_gguf
@@ -88,7 +88,7 @@ def encoder(path: str | PathLike[str]) -> Encoder:
     if where.is_dir():
         return _of_folder(where)
     if not where.is_file():
-        raise ModelError(f"{where}: there is no such file or folder")
+        raise missing(where)
     return _of_gguf(where)
 
 

@@ -18,6 +18,7 @@ from ._errors import ModelError, needed
 # Types that are computed with as they lie in the file; all others become f32.
 _STORED: Final = {"F32": "f32", "F16": "f16", "BF16": "bf16"}
 _QUANTISED: Final = ("Q8_0", "Q4_0", "Q4_1", "Q4_K", "Q6_K")
+_MAGIC: Final = b"GGUF"
 _LEAST_ITEM: Final = 8  # bytes of a text or an array in an array: its length
 # What damaged files make of the reader of the package gguf.
 _DAMAGE: Final = (ValueError, KeyError, IndexError, TypeError, OverflowError, RecursionError, AttributeError)
@@ -31,6 +32,9 @@ def open_gguf(path: Path) -> Checkpoint:
     gguf = needed("gguf", f"{path}: a GGUF file")
     if path.stat().st_size == 0:
         raise ModelError(f"{path}: the file is empty")
+    with path.open("rb") as file:
+        if not _MAGIC.startswith(file.read(len(_MAGIC))):
+            raise ModelError(f"{path}: no GGUF file; of a model in .safetensors give the folder")
     try:
         reader = _checked(gguf, path)
         metadata = {name: field.contents() for name, field in reader.fields.items()}

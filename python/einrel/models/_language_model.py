@@ -21,13 +21,14 @@ from .._ranks import ranks
 from . import _llama
 from ._checkpoint import MOST_PROGRAMS, Weight
 from ._config import LlamaConfig, llama_of_gguf, llama_of_json, with_factors
-from ._errors import ModelError
+from ._errors import ModelError, missing
 from ._gguf import open_gguf
 from ._llama import EMBEDDING, FACTORS, OUTPUT, PARTS, Form
 from ._safetensors import open_folder, read_json
 from ._tokenizer import Tokenizer, tokenizer_of_folder, tokenizer_of_gguf
 
 _CAPACITY: Final = 4096  # tokens of a text in plans, where nobody says another number
+_DTYPES: Final = ("f32", "f16", "bf16")  # of weights in files
 _SEEDS: Final = 2**53  # a scalar of f64 has all whole numbers below
 _LEAST_TEMPERATURE: Final = 1e-6  # logits over less may be infinite in f32
 
@@ -165,6 +166,8 @@ class LanguageModel:
         if whole_of("seed", seed, 0) >= _SEEDS:
             raise ValueError(f"seed={seed}: give a number below 2**53")
         run_options(**(options or {}))
+        if isinstance(prompts, str) or any(not isinstance(prompt, Sequence | np.ndarray) for prompt in prompts):
+            raise TypeError(f"prompts={prompts!r}: give prompts as lists of tokens, such as [[1, 2, 3]]")
         given = [self._checked(prompt) for prompt in prompts]
         if not given:
             raise ValueError("no prompts: give one or more")
@@ -179,6 +182,8 @@ class LanguageModel:
 
     def _checked(self, prompt: Sequence[int]) -> list[int]:
         for token in prompt:
+            if not isinstance(token, int | np.integer):
+                raise TypeError(f"a prompt has {token!r}, which is no token: tokenizer.encode makes tokens of a text")
             if not 0 <= token < self.config.vocabulary:
                 raise ValueError(
                     f"a prompt has the token {token}; the model has tokens up to {self.config.vocabulary - 1}"
@@ -239,7 +244,7 @@ def load(path: str | PathLike[str]) -> LanguageModel:
     if where.is_dir():
         return _of_folder(where)
     if not where.is_file():
-        raise ModelError(f"{where}: there is no such file or folder")
+        raise missing(where)
     return _of_gguf(where)
 
 
@@ -254,8 +259,11 @@ def program(
     """The program of a model of which only config.json is there: to plan it for a machine, without its weights.
 
     It computes `tokens` more of each of `batch` texts of up to `capacity` tokens, with weights of `dtype`; the capacity
-    is 4096 tokens unless given, or less where the model has less, and `tokens` at least.
+    is 4096 tokens unless given, or less where the model has less, and `tokens` at least. Raises ModelError for an
+    architecture that is not supported, ValueError for a `dtype` that files of weights do not have.
     """
+    if dtype not in _DTYPES:
+        raise ValueError(f"dtype={dtype!r}: weights are of {', '.join(_DTYPES)}")
     where = Path(path)
     file = where / "config.json" if where.is_dir() else where
     config = llama_of_json(str(file), read_json(file))
