@@ -1,0 +1,60 @@
+"""What is said to who gives a language model something else than it takes."""
+
+from __future__ import annotations
+
+import pytest
+from language_models import CONFIG, random_weights, write_folder
+
+from einrel import models
+
+
+@pytest.fixture
+def folder(tmp_path, rng):
+    """A model's folder."""
+    write_folder(tmp_path, CONFIG, random_weights(CONFIG, rng))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("prompts", "more", "message"),
+    [
+        ([], {}, "no prompts"),
+        ([[]], {}, "without tokens"),
+        ([[50]], {}, "the token 50; the model has tokens up to 49"),
+        ([[1] * 40], {"tokens": 30}, "30 more need 69 positions; the model has 64"),
+        ([[1.5]], {}, "has 1.5, which is no token"),
+        ([["hello"]], {}, "has 'hello', which is no token: tokenizer.encode"),
+        (["hello"], {}, "has 'h', which is no token: tokenizer.encode"),
+        ("hello", {}, "prompts='hello': give prompts as lists of tokens"),
+        ([1, 2], {}, "prompts=.1, 2.: give prompts as lists of tokens"),
+        ([[1]], {"tokens": 0}, "tokens=0"),
+        ([[1]], {"tokens": 10**30}, "tokens=1000"),
+        ([[1]], {"temperature": float("nan")}, "temperature=nan"),
+        ([[1]], {"temperature": float("inf")}, "temperature=inf"),
+        ([[1]], {"temperature": 1e-320}, "temperature=1e-320: give 0, or a number from 1e-06 on"),
+        ([[1]], {"seed": 2**53}, "below 2\\*\\*53"),
+        ([[1]], {"options": {"threads": 0}}, "threads=0"),
+    ],
+)
+def test_what_is_wrong_with_a_prompt(folder, prompts, more, message):
+    with pytest.raises((TypeError, ValueError), match=message):
+        models.load(folder).generate(prompts, **more)
+
+
+def test_errors_say_the_file_that_is_not_there(tmp_path):
+    with pytest.raises(models.ModelError, match=r"no such file or folder here, and nothing is downloaded"):
+        models.load(tmp_path / "nothing")
+    with pytest.raises(models.ModelError, match="neither model.safetensors nor"):
+        (tmp_path / "config.json").write_text("{}")
+        models.load(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["config.json", "model.safetensors"])
+def test_a_file_of_a_folder_is_no_model(name, folder):
+    with pytest.raises(models.ModelError, match=f"{name}: no GGUF file; of a model in .safetensors give the folder"):
+        models.load(folder / name)
+
+
+def test_types_of_weights_have_the_names_of_the_language(folder):
+    with pytest.raises(ValueError, match="dtype='bfloat16': weights are of f32, f16, bf16"):
+        models.program(folder, dtype="bfloat16")
