@@ -35,9 +35,16 @@ class _Block(Part):
     def run(self, operands: Sequence[Node], options: Mapping[str, Any]) -> list[Node]:
         """See `Part`."""
         compute_nodes([node for node in operands if not node.is_leaf], run_options(**options))
+        return run_traced(self._program(), self._body.results, operands, run_options(**options), self.title)
+
+    def _program(self) -> Traced:
         if self._traced is None:
             self._traced = Traced(self._body.results, [*self._body.arguments, *self._body.around])
-        return run_traced(self._traced, self._body.results, operands, run_options(**options), self.title)
+        return self._traced
+
+    def labels(self) -> list[str]:
+        """See `Part`."""
+        return self._program().labels()
 
     def graph(self) -> list[Node] | None:
         """See `Part`: a function without a gradient is computed once, and goes with what is around it."""

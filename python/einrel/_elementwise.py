@@ -203,11 +203,10 @@ def _trunc(x: Formula) -> Formula:
 
 
 def _round(x: Formula) -> Formula:
-    down = _floor(x)
-    part = x - down
-    is_even = down - 2 * _floor(down / 2) == 0
-    rounded = where(part < 0.5, down, where(part > 0.5, down + 1, where(is_even, down, down + 1)))
-    return where(rounded == 0, x * 0, rounded)  # with the sign of x
+    up = _ceil(x)  # from above, so that what becomes 0 keeps its sign
+    missing = up - x
+    is_odd = up - 2 * _floor(up / 2)
+    return up - where(missing == 0.5, is_odd, missing > 0.5)
 
 
 def _sign(x: Formula) -> Formula:

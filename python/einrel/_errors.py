@@ -62,7 +62,7 @@ def _as_numpys(error: ProgramError | RunError) -> Exception:
     return error
 
 
-_QUOTED_NAME = re.compile(r"'([tx][0-9]+)((?:_[a-z0-9]+)*)'")
+_SAID_NAME = re.compile(r"(?:'|\binput )([tx][0-9]+)((?:_[a-z0-9]+)*)(?:'|\b)")
 _NAME = re.compile(r"\b[tx][0-9]+(?=_|\b)")
 
 
@@ -81,7 +81,7 @@ def _of_users(error: ProgramError | RunError, nodes: Sequence[Node]) -> Exceptio
         name = f"'{variables[node]}'" if node in variables else f"an array of shape {node.type.shape}{_made_in(node)}"
         return f"what goes into {name}" if match[2] else name
 
-    numpys = _as_numpys(type(error)(_QUOTED_NAME.sub(called, text)))
+    numpys = _as_numpys(type(error)(_SAID_NAME.sub(called, text).replace(",;", ";")))
     if not isinstance(numpys, (SingularMatrix, PositionOutside)):
         return numpys
     lines = [in_program[name].line for name in _NAME.findall(text) if name in in_program]

@@ -17,7 +17,7 @@ from ._errors import compute_nodes
 from ._formula import apply
 from ._lines import line_of_user
 from ._names import name_of_place, with_lines
-from ._native import ExplainOptions, Node, ProgramError
+from ._native import Node, ProgramError
 from ._numbers import Course, is_number
 from ._parts import Stages, is_within_transformation, part_of, within_transformation
 from ._trees import check_unchanged, constant, flatten, has_attributes, places, unflatten
@@ -145,7 +145,7 @@ class Jitted:
 
     def _made(
         self, arguments: Sequence[Any], named: Mapping[str, Any]
-    ) -> tuple[_Call, ExplainOptions, list[tuple[str, Node]]]:
+    ) -> tuple[_Call, dict[str, Any], list[tuple[str, Node]]]:
         """What it gave of arguments like these, the options among them, and what arguments are called."""
         taken = {parameter.name for parameter in _parameters(self._function)}
         options = {name: value for name, value in named.items() if name in _EXPLAIN_OPTIONS and name not in taken}
@@ -159,7 +159,7 @@ class Jitted:
         called = [*zip(variables, of_places[1]), *of_named[1]]
         places_of = [name_of_place(name, place) for name, part in called for place in places(part)]
         names = list(zip(places_of, call.arguments))
-        return call, explain_options(**options), names
+        return call, options, names
 
     def _has_no_plan(self, call: _Call) -> ProgramError:
         titles = "; ".join(part.title for part in call.stages.parts)
@@ -167,25 +167,25 @@ class Jitted:
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """How it is computed for arguments like these, as text; options as of `Array.explain`."""
-        call, how, names = self._made(arguments, named)
-        return call.stages.explain(how, names)
+        call, options, names = self._made(arguments, named)
+        return call.stages.explain(options, names)
 
     def plan(self, *arguments: Any, **named: Any) -> str:
         """The plan for arguments like these as JSON, which `jit(plan=...)` takes; options as of `Array.plan`.
 
         Raises ProgramError where it has loops, which are programs by themselves.
         """
-        call, how, names = self._made(arguments, named)
+        call, options, names = self._made(arguments, named)
         if call.stages.parts:
             raise self._has_no_plan(call)
-        return _native.plan(call.stages.wanted, how, with_lines(call.stages.wanted, names))
+        return _native.plan(call.stages.wanted, explain_options(**options), with_lines(call.stages.wanted, names))
 
     def html(self, *arguments: Any, **named: Any) -> str:
         """The plan as a page for a browser; options as of `Array.html`. Raises as `plan`."""
-        call, how, names = self._made(arguments, named)
+        call, options, names = self._made(arguments, named)
         if call.stages.parts:
             raise self._has_no_plan(call)
-        return _native.html(call.stages.wanted, how, with_lines(call.stages.wanted, names))
+        return _native.html(call.stages.wanted, explain_options(**options), with_lines(call.stages.wanted, names))
 
 
 _EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory", "batch", "spmd")

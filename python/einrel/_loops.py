@@ -26,13 +26,15 @@ from ._trees import flatten, unflatten
 from ._vmap import one_and_many, spread
 
 _MOST_UNROLLED: Final = 10_000  # steps that become parts of a graph
+_MOST_KEPT_BYTES: Final = 2**26  # of what goes on, before it is known whether a gradient needs it
 _NO_END: Final = 2**62  # steps
 
 
 class _Loop(Part):
     """Many steps: of what goes on, of xs, and of what is around it, it gives what goes on at last and what all gave.
 
-    For gradients it also keeps what went on before each step.
+    For gradients it also keeps what went on before each step; much of that only when it is asked for, by going through
+    the steps once more.
     """
 
     def __init__(
@@ -56,7 +58,9 @@ class _Loop(Part):
         self._is_back = is_back
         self._programs: dict[bool, LoopProgram] = {}
         self._has_condition = goes_on is not None or bool(step.truth)
-        self._keeps = self.has_variables and not self._has_condition and not are_traced(self.operands)
+        history = steps * sum(Array(node).nbytes for node in carried.nodes)
+        is_asked = self.has_variables and not self._has_condition and not are_traced(self.operands)
+        self._keeps = is_asked and history <= _MOST_KEPT_BYTES
         step.course.check([0])
         step.course.check([steps - 1])
 
@@ -84,6 +88,10 @@ class _Loop(Part):
             compute_nodes(nodes, run_options(**options))
             return nodes
         return self._program().run(self._steps, carried, xs, around, options)
+
+    def labels(self) -> list[str]:
+        """See `Part`."""
+        return self._program().labels()
 
     def explain(self, how: ExplainOptions) -> str:
         """See `Part`."""

@@ -7,11 +7,12 @@ import itertools
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Final
 
 from . import _native
 from ._array import identity
-from ._compute import run_options
+from ._compute import explain_options, run_options
 from ._dtypes import BY_NAME, is_floating
 from ._errors import run_traced
 from ._formula import Made, apply, needed, record, recorded, replayed
@@ -150,6 +151,10 @@ class Part(ABC):
         return None
 
     @abstractmethod
+    def labels(self) -> list[str]:
+        """What labels are called in its plans."""
+
+    @abstractmethod
     def explain(self, how: ExplainOptions) -> str:
         """How it is computed, as text."""
 
@@ -256,6 +261,25 @@ class Stages:
         of_parts = (node for part in self.parts[count:] for node in part.operands)
         return {*self.wanted, *of_parts, *(node for given in self._given[count + 1 :] for node in given)}
 
+    @cached_property
+    def _labels(self) -> dict[Traced | Part, list[str]]:
+        programs: list[Traced | Part] = [*self.parts, *filter(None, self._traced)]
+        return {one: one.labels() for one in programs}
+
+    def _options_of(self, program: Traced | Part, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A label of samples, and a planner that follows it, are for programs that have it. Raises where none has."""
+        batch = options.get("batch")
+        if batch is None or not self.parts:
+            return options
+        known = {label for own in self._labels.values() for label in own}
+        if batch not in known:
+            raise _native.ProgramError(
+                f"batch={batch!r}: none of the programs of the function has such a label; their labels are: "
+                f"{', '.join(sorted(known))}"
+            )
+        own = ("batch", "planner", "planners") if batch not in self._labels[program] else ()
+        return {name: value for name, value in options.items() if name not in own}
+
     def run(self, nodes: Sequence[Node], options: Mapping[str, Any], where: str) -> list[Node]:
         """The results of these arguments; options as of `compute`."""
         found = dict(zip(self._arguments, nodes))
@@ -263,23 +287,26 @@ class Stages:
         for count, (made, traced, read) in enumerate(zip(self._between, self._traced, self._read)):
             if count > 0:
                 part = self.parts[count - 1]
-                found.update(zip(part.results, part.run([found.get(node, node) for node in part.operands], options)))
+                own = self._options_of(part, options)
+                found.update(zip(part.results, part.run([found.get(node, node) for node in part.operands], own)))
             if traced is not None:
                 known = [found[node] for node in self._given[count]]
-                results = run_traced(traced, made, known, run_options(**options), where)
+                own = self._options_of(traced, options)
+                results = run_traced(traced, made, known, run_options(**own), where)
                 found.update(
                     (node, result if node in whole else _forgetting(result)) for node, result in zip(made, results)
                 )
             found = {node: value for node, value in found.items() if node in read}
         return [found[node] if node in whole else self.parts[-1].marked(found[node], nodes) for node in self.wanted]
 
-    def explain(self, how: ExplainOptions, names: Sequence[tuple[str, Node]]) -> str:
-        """How each program is computed, as text."""
+    def explain(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> str:
+        """How each program is computed, as text; options as of `Array.explain`."""
         told = []
-        for count, made in enumerate(self._between):
+        for count, (made, traced) in enumerate(zip(self._between, self._traced)):
             if count > 0:
                 part = self.parts[count - 1]
-                told.append(f"{part.title}\n{part.explain(how)}")
-            if made:
+                told.append(f"{part.title}\n{part.explain(explain_options(**self._options_of(part, options)))}")
+            if traced is not None:
+                how = explain_options(**self._options_of(traced, options))
                 told.append(_native.explain(made, how, with_lines(made, names)))
         return "\n".join(told)

@@ -183,6 +183,10 @@ class LoopProgram:
                     column[first : first + count] = rows
         return [*nodes, *map(node_of, columns)]
 
+    def labels(self) -> list[str]:
+        """What labels are called in plans of a step."""
+        return _program(self._text).labels()
+
     def explain(self, how: ExplainOptions) -> str:
         """How a step is computed, as text."""
         return _program(self._text).explain(how)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 import numpy as np
@@ -134,28 +134,31 @@ def _slopes_through_parts(of: Node, by: Sequence[Node], left: Sequence[Node]) ->
     parts = in_order(left)
     flows: dict[Node, Node] = {}
 
-    def flow_back(of: Node, count: int, arguments: Sequence[Node] = (), values: Sequence[Node] = ()) -> None:
+    def slopes_before(of: Node, count: int) -> dict[Node, Node]:
+        """By what it is made of, and by results of so many parts."""
         results = [node for part in parts[:count] for node in part.results if is_floating(BY_NAME[node.type.dtype])]
         to = list(dict.fromkeys([*by, *results]))
-        found = {node: slope for node, slope in zip(to, _slopes_in_graph(of, to)) if slope is not None}
-        slopes = list(found.values())
-        if arguments:
-            slopes = _native.substituted(slopes, arguments, values)
-        for node, slope in zip(found, slopes):
+        return {node: slope for node, slope in zip(to, _slopes_in_graph(of, to)) if slope is not None}
+
+    def add(slopes: Mapping[Node, Node]) -> None:
+        for node, slope in slopes.items():
             flows[node] = (Array(flows[node]) + Array(slope))._node if node in flows else slope
 
-    flow_back(of, len(parts))
+    add(slopes_before(of, len(parts)))
     for count, part in reversed(list(enumerate(parts))):
         into = [flows.get(node) for node in part.results]
         if not any(into):
             continue
-        depend = [_depends(node, [*by, *left]) for node in part.operands]
-        slopes = zip(part.operands, part.slopes(into, depend), depend)
-        reached = [(node, slope) for node, slope, does in slopes if does and slope is not None]
-        if reached:
-            arguments = [Node.argument(slope.type) for _, slope in reached]
-            total = total_flow(zip([node for node, _ in reached], arguments))
-            flow_back(total, count, arguments, [slope for _, slope in reached])
+        on_way = [j for j, node in enumerate(part.operands) if _depends(node, [*by, *left])]
+        arguments = [Node.argument(part.operands[j].type) for j in on_way]
+        ways = zip([part.operands[j] for j in on_way], arguments)
+        found = slopes_before(total_flow(ways), count) if on_way else {}
+        used = set(_native.leaves(list(found.values())))
+        wanted = {j: argument for j, argument in zip(on_way, arguments) if argument in used}
+        if wanted:
+            slopes = part.slopes(into, [j in wanted for j in range(len(part.operands))])
+            values = [slopes[j] or zeros_like(part.operands[j]) for j in wanted]
+            add(dict(zip(found, _native.substituted(list(found.values()), list(wanted.values()), values))))
     return [flows.get(node) for node in by]
 
 

@@ -50,6 +50,7 @@ struct Parts {
   std::vector<Node*> leaves;
   std::size_t nodes = 0;
   bool is_asked_for = false;  ///< a gradient by one of these, or by what they were made of, may be
+  bool has_lost = false;      ///< one has forgotten how it was made of what is still held
 };
 
 Parts parts_of(const Node& node) {
@@ -67,10 +68,12 @@ Parts parts_of(const Node& node) {
     waiting.pop_back();
     ++parts.nodes;
     parts.is_asked_for = parts.is_asked_for || is_held(part) || has_history(part);
-    if (part.is_leaf())
+    if (part.is_leaf()) {
       parts.leaves.push_back(&part);
-    else
+      parts.has_lost = parts.has_lost || !lost_sources(part).empty();
+    } else {
       add_operands(part);
+    }
   }
   return parts;
 }
@@ -191,7 +194,8 @@ void remember(const std::vector<NodePtr>& computed) {
   for (const NodePtr& node : computed) {
     if (!has_history(*node)) continue;
     const Parts parts = parts_of(*node);
-    if (where.empty() && (parts.is_asked_for || histories().keeping > 0)) where = line_of_computing();
+    const bool is_told = parts.is_asked_for || parts.has_lost || histories().keeping > 0;
+    if (where.empty() && is_told) where = line_of_computing();
     decide({node.get(), where, {}}, parts, freed);
   }
   look_if_many();

@@ -365,6 +365,7 @@ void bind_text_program(nb::module_& module) {
       .def(nb::init<std::string, api::Dims, std::string>(), nb::arg("text"), nb::arg("dims"), nb::arg("name"))
       .def_prop_ro("text", [](TextProgram& program) { return program.get().text(); })
       .def_prop_ro("inputs", [](TextProgram& program) { return program.get().inputs(); })
+      .def("labels", [](TextProgram& program) { return program.get().labels(); })
       .def_prop_ro("outputs", [](TextProgram& program) { return program.get().outputs(); })
       .def("explain",
            [](TextProgram& program, const api::ExplainOptions& how) { return explained(program.lasting(), how); })
@@ -426,6 +427,7 @@ void bind_programs(nb::module_& module) {
       .def(nb::init<const std::vector<NodePtr>&, const std::vector<NodePtr>&>(), nb::arg("results"),
            nb::arg("arguments"))
       .def("__call__", &Traced::operator(), nb::arg("arguments"), nb::arg("options"), nb::arg("where"))
+      .def("labels", [](Traced& traced) { return traced.lasting().get().labels(); })
       .def("explain", [](Traced& traced, const api::ExplainOptions& how) { return explained(traced.lasting(), how); });
   module.def("compute", &compute, nb::arg("nodes"), nb::arg("options") = api::RunOptions{});
   module.def("leaves", &leaves_of);

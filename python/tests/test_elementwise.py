@@ -8,6 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from drawing import HALVES
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -304,3 +305,16 @@ def test_whole_numbers_of_any_size_stand_beside_floats() -> None:
         np.testing.assert_array_equal(np.asarray(powers).astype("f8"), [2.0**35, 2.0**70])
     with pytest.raises(OverflowError):
         er.asarray(x) * 10**400
+
+
+@pytest.mark.parametrize("dtype", [np.dtype("f8"), np.dtype("f4"), *HALVES], ids=str)
+def test_round_gives_the_nearest_and_keeps_the_sign_of_zeros(dtype: Any) -> None:
+    ends = [np.inf, -np.inf, np.nan, 0.0, -0.0, 0.49999999999999994, -0.49999999999999994, 0.49999997, -0.49999997]
+    large = [1023.5, -2049, 4194303.5, 8388609, -8388609, 2.0**51 + 0.5, 2.0**52 + 1, -(2.0**52) - 1]
+    with np.errstate(over="ignore"):
+        x = np.array([*np.arange(-40, 41) * 0.25, *ends, *large]).astype(dtype)
+        expected = np.round(x)
+    found = np.asarray(er.round(x))
+    np.testing.assert_array_equal(found.astype("f8"), expected.astype("f8"))
+    numbers = ~np.isnan(expected)
+    np.testing.assert_array_equal(np.signbit(found)[numbers], np.signbit(expected)[numbers])

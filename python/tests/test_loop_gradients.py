@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tracemalloc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -275,3 +277,62 @@ def test_loops_in_loops() -> None:
     expected = jax.value_and_grad(nested(jnp, jax.lax.fori_loop))(A)
     close(er.value_and_grad(nested(er, er.fori_loop))(A), expected)
     close(er.jit(er.value_and_grad(nested(er, er.fori_loop)))(A), expected)
+
+
+def test_a_label_of_samples_is_that_of_the_programs_that_have_it() -> None:
+    def total(x: Any, w: Any) -> Any:
+        return er.sum(er.fori_loop(0, 3, lambda i, h: er.tanh(h @ w), x @ w) * x)
+
+    def refused(x: Any, w: Any) -> Any:
+        return er.jit(total).explain(x, w, batch="nobody", sites=2)
+
+    x = np.ones((8, 3))
+    slope = er.grad(lambda x, w: total(x, w) + total(x * 2, w.T), 1)
+    for function in (total, lambda x, w: er.checkpoint(total)(x, w), lambda x, w: er.sum(slope(x, w))):
+        expected = float(er.jit(function)(x, A))
+        told = er.jit(function).explain(x, A)
+        labels = sorted({name for text in re.findall(r"\[([a-z0-9_,]+)\]", told) for name in text.split(",")})
+        labels = [name for name in labels if not name.isdigit()]
+        assert len(labels) > 3
+        for batch in labels[::3]:
+            assert "for 2 sites" in er.jit(function).explain(x, A, batch=batch, sites=2)
+            found = er.jit(function, batch=batch, sites=2, planner="data")(x, A)
+            np.testing.assert_allclose(float(found), expected, rtol=1e-12)
+    for call in (er.jit(total, batch="nobody", sites=2), refused):
+        with pytest.raises(er.ProgramError, match="batch='nobody': none of the programs .* their labels are: .*j"):
+            call(x, A)
+
+
+STOPPED: dict[str, Callable[[Any], Any]] = {
+    "what goes in": lambda w: powers_of(er.stop_gradient(w)),
+    "what comes out": lambda w: er.stop_gradient(powers_of(w)),
+    "rounded": lambda w: powers_of(er.round(w)),
+    "compared": lambda w: powers_of(er.astype(w > 0, w.dtype)),
+}
+
+
+def powers_of(w: Any) -> Any:
+    return er.fori_loop(0, 40, lambda i, x: x * 0.5 + i, w)
+
+
+@pytest.mark.parametrize("name", STOPPED)
+def test_a_loop_that_no_gradient_goes_through_keeps_no_history(name: str) -> None:
+    size = 300_000  # of which 40 are more than is kept before it is known
+    w = np.linspace(-1.0, 1.0, size)
+    slope = er.grad(lambda w: er.sum(w * STOPPED[name](w)))
+    expected = np.asarray(STOPPED[name](er.asarray(w)))
+    for transformed in (slope, er.jit(slope)):
+        tracemalloc.start()
+        try:
+            found = np.asarray(transformed(w))
+            assert tracemalloc.get_traced_memory()[1] < 6 * size * 8
+        finally:
+            tracemalloc.stop()
+        np.testing.assert_allclose(found, expected)
+
+
+def test_a_history_that_is_made_when_it_is_asked_for() -> None:
+    w = np.full(300_000, 0.9)
+    for transformed in (er.grad, lambda f: er.jit(er.grad(f))):
+        found = transformed(lambda w: er.sum(er.fori_loop(0, 40, lambda i, x: x * w, w)))(w)
+        np.testing.assert_allclose(found, 41 * w**40)

@@ -68,7 +68,11 @@ def test_every_rank_gets_all_results(ranks: int) -> None:
         ("raise ValueError('everywhere')", "everywhere"),
         ("if er.rank() == 1: np.asarray(x @ x)", "rank 0 has ended"),
         ("np.asarray(x @ x if er.rank() == 0 else x + x)", "computes something else than rank 0"),
-        ("np.asarray(x * (2 + er.rank()))", "other elements of input"),
+        (
+            "np.asarray(x * (2 + er.rank()))",
+            "other elements of an array of shape (), made in <string>, line 4; every rank",
+        ),
+        ("y = er.asarray(np.full((9, 9), er.rank()))\nnp.asarray(y @ x)", "other elements of 'y'; every rank"),
         (
             "np.asarray(er.asarray(np.random.default_rng(er.rank()).random((400, 400))) @ np.ones((400, 2)))",
             "other elements",

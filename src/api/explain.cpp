@@ -2,13 +2,16 @@
 
 #include <einrel/program.h>
 
+#include <set>
 #include <utility>
+#include <vector>
 
 #include "api/border.h"
 #include "api/plan_options.h"
 #include "api/program_data.h"
 #include "export/jax.h"
 #include "report/report_json.h"
+#include "run/compare_plans.h"
 #include "viz/plan_html.h"
 
 namespace einrel::api {
@@ -30,6 +33,14 @@ std::string Program::explain(const ExplainOptions& options) const {
     return as_options(told(compiled, source, options, [&](const Explanation& explained) {
       return explanation_text(explained, source, Detail::folded);
     }));
+  });
+}
+
+std::vector<std::string> Program::labels() const {
+  return at_border([&] {
+    const std::set<std::string> labels =
+        labels_of_plans(require_extents(data_->declared, data_->given.source, data_->inputs, "its labels").graph);
+    return std::vector<std::string>(labels.begin(), labels.end());
   });
 }
 

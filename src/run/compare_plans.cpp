@@ -14,16 +14,22 @@
 #include "plan/search/tilings.h"
 
 namespace einrel {
-namespace {
 
-/// Throws UserError unless the label that PlanRequest::batch names is one of the program's.
-void check_batch(const EinGraph& graph, const PlanRequest& request) {
-  if (!request.batch) return;
+std::set<std::string> labels_of_plans(const EinGraph& graph) {
   std::set<std::string> labels;
   for (const Vertex& vertex : graph.vertices) {
     if (is_input(vertex)) continue;  // its dimensions are numbered
     for (const std::string& label : label_names(vertex)) labels.insert(label);
   }
+  return labels;
+}
+
+namespace {
+
+/// Throws UserError unless the label that PlanRequest::batch names is one of the program's.
+void check_batch(const EinGraph& graph, const PlanRequest& request) {
+  if (!request.batch) return;
+  const std::set<std::string> labels = labels_of_plans(graph);
   if (labels.count(*request.batch) != 0) return;
   const std::vector<std::string> known(labels.begin(), labels.end());
   const std::string near = did_you_mean(*request.batch, known);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,9 @@
 #include "run/compile.h"
 
 namespace einrel {
+
+/// What labels are called in plans: those of all vertices but inputs, whose dimensions are numbered.
+std::set<std::string> labels_of_plans(const EinGraph& graph);
 
 /// What the cuts of planner kcut were compared with.
 struct VerifiedCuts {

@@ -267,6 +267,8 @@ TEST_F(ApiProgram, TakesExtentsFromDimsAndFromData) {
   EXPECT_THAT(open.inputs()[0].extents, ElementsAre(std::nullopt, std::nullopt));
   EXPECT_THAT(message_of([&] { open.outputs(); }), HasSubstr("A[i,j] : f32"));
   EXPECT_THAT(message_of([&] { open.explain(); }), HasSubstr("dims"));
+  EXPECT_THAT(message_of([&] { open.labels(); }), HasSubstr("dims"));
+  EXPECT_THAT(wider.labels(), ElementsAre("i", "j", "k"));
   for (const std::int64_t rows : {1, 3, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}) {
     const Tensor left = random_like({rows, 5}, 1);
     const RunResult result = open.run({{"A", left}, {"B", b}});

@@ -146,6 +146,8 @@ class Program {
   /// Whether the program and its `dims` say all extents; else inputs do when it runs, and neither `outputs` nor
   /// `explain` know enough.
   bool extents_are_known() const;
+  /// What labels are called in plans, of which `batch` names one; sorted. Throws UserError while an extent is open.
+  std::vector<std::string> labels() const;
 
   /// What is computed and how: every tensor with formula, extents, operations, memory and kernel; with options, the
   /// plan (docs/planning.md). For people to read: its wording changes. Throws UserError while an extent is open, when a
