@@ -67,14 +67,13 @@ def rms_norm(x, gain, epsilon):
     return x / np.sqrt((x**2).mean(-1, keepdims=True) + epsilon) * gain
 
 
-def turned(x, frequencies):
+def turned(x, frequencies, scale):
     """Rotary embedding of x[position, head, column]: column c turns with column c + d/2."""
     half = x.shape[-1] // 2
     angle = np.arange(len(x))[:, None, None] * frequencies
     first, second = x[..., :half], x[..., half:]
-    return np.concatenate(
-        [first * np.cos(angle) - second * np.sin(angle), second * np.cos(angle) + first * np.sin(angle)], -1
-    )
+    cosine, sine = scale * np.cos(angle), scale * np.sin(angle)
+    return np.concatenate([first * cosine - second * sine, second * cosine + first * sine], -1)
 
 
 def frequencies_of(config):
@@ -85,6 +84,14 @@ def frequencies_of(config):
         return frequencies
     if scaling["rope_type"] == "linear":
         return frequencies / scaling["factor"]
+    if scaling["rope_type"] == "yarn":
+        # Of the context, pairs between those of 32 turns and 1 turn change from one frequency to the other; Hugging
+        # Face takes whole numbers of pairs for both ends.
+        turns = np.array([scaling.get("beta_fast", 32), scaling.get("beta_slow", 1)])
+        context = scaling["original_max_position_embeddings"]
+        ends = d / 2 * np.log(context / (2 * np.pi * turns)) / np.log(config["rope_theta"])
+        ramp = np.interp(np.arange(d // 2), [max(np.floor(ends[0]), 0), min(np.ceil(ends[1]), d - 1)], [0, 1])
+        return frequencies * (1 - ramp) + frequencies / scaling["factor"] * ramp
     # LLaMA 3.1, as in Meta's own code.
     result = []
     for frequency in frequencies:
@@ -99,6 +106,14 @@ def frequencies_of(config):
             smooth = (old / wave - low) / (high - low)
             result.append((1 - smooth) * frequency / scaling["factor"] + smooth * frequency)
     return np.array(result)
+
+
+def scale_of_turns(config):
+    """What YaRN multiplies queries and keys by, so that scores have the same entropy in longer texts."""
+    scaling = config.get("rope_scaling") or {}
+    if scaling.get("rope_type") != "yarn":
+        return 1.0
+    return scaling.get("attention_factor", 1 + np.log(scaling["factor"]) / 10)
 
 
 def logits(config, weights, tokens):
@@ -123,7 +138,7 @@ def logits(config, weights, tokens):
                 rms_norm(z, w[f"{name}self_attn.{n}_norm.weight"], config["rms_norm_eps"])
                 for z, n in ((q, "q"), (k, "k"))
             )
-        q, k = (turned(z, frequencies_of(config)) for z in (q, k))
+        q, k = (turned(z, frequencies_of(config), scale_of_turns(config)) for z in (q, k))
         heads = []
         for head in range(config["num_attention_heads"]):
             scores = q[:, head] @ k[:, head // groups].T / np.sqrt(d)

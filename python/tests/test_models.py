@@ -36,6 +36,7 @@ LLAMA3 = {
     "high_freq_factor": 4.0,
     "original_max_position_embeddings": 32,
 }
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64, "beta_fast": 8.0}
 KINDS = {
     "llama": {},
     "tied": {"tie_word_embeddings": True},
@@ -43,6 +44,8 @@ KINDS = {
     "biases": {"attention_bias": True, "mlp_bias": True},
     "linear": {"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
     "llama3": {"rope_scaling": LLAMA3, "rope_theta": 500.0},
+    "yarn": {"rope_scaling": YARN, "rope_theta": 50.0},
+    "yarn_with_a_factor": {"rope_scaling": YARN | {"attention_factor": 1.25, "beta_fast": 4.0}, "rope_theta": 50.0},
     "mistral": {"model_type": "mistral", "sliding_window": 3},
     "mistral_without_window": {"model_type": "mistral", "sliding_window": 0},
     "scales_of_one": {"logits_scaling": 1.0, "residual_multiplier": 1, "attention_multiplier": 0.25},
@@ -432,7 +435,14 @@ NORM = "model.layers.1.input_layernorm.weight"
         (lambda w, c: c.update(num_hidden_layers=10**6), "1000000 layers"),
         (lambda w, c: c.update(head_dim=7), "pairs of columns"),
         (lambda w, c: c.update(hidden_act="gelu"), "hidden_act is 'gelu'"),
-        (lambda w, c: c.update(rope_scaling={"rope_type": "yarn"}), "rope_type is 'yarn'"),
+        (lambda w, c: c.update(rope_scaling={"rope_type": "longrope"}), "rope_type is 'longrope'"),
+        (lambda w, c: c.update(rope_scaling=YARN | {"beta_slow": 9.0}), "beta_slow is 9.0.* beta_fast, 8.0"),
+        (lambda w, c: c.update(rope_scaling=YARN | {"mscale": 0.7}), "mscale is 0.7, which is not supported"),
+        (lambda w, c: c.update(rope_scaling=YARN, rope_theta=1.0), "rope_theta is 1.0: yarn needs more than 1"),
+        (
+            lambda w, c: c.update(rope_scaling=YARN | {"original_max_position_embeddings": 5}, rope_theta=2.0),
+            "no pair turns beta_slow",
+        ),
         (lambda w, c: c.update(rms_norm_eps="1"), "rms_norm_eps is '1'"),
         (lambda w, c: c.update(partial_rotary_factor=0.5), "partial_rotary_factor is not 1"),
         (lambda w, c: c.update(rms_norm_eps=10**400), "rms_norm_eps is 1000"),

@@ -77,9 +77,10 @@ class LlamaConfig:
 
     `width` is the length of a token's vector; `heads` read `kv_heads` keys and values of length `head_width` each;
     `hidden` is the width of SwiGLU. `rope_factors` divide the frequencies of the rotary embedding, one for each of the
-    head_width / 2 pairs of columns; these are neighbours if `has_neighbours_as_pairs`, else they lie head_width / 2
-    apart. A token sees as many tokens as `window` says, itself included; all before it, where that is None. `optional`
-    names the biases and norms that each layer has (inputs of `_llama.PARTS`).
+    head_width / 2 pairs of columns, and `rope_scale` multiplies what it turns; the pairs are neighbours if
+    `has_neighbours_as_pairs`, else they lie head_width / 2 apart. A token sees as many tokens as `window` says, itself
+    included; all before it, where that is None. `optional` names the biases and norms that each layer has (inputs of
+    `_llama.PARTS`).
     """
 
     layers: int
@@ -92,6 +93,7 @@ class LlamaConfig:
     epsilon: float
     rope_base: float
     rope_factors: tuple[float, ...] | None
+    rope_scale: float
     has_neighbours_as_pairs: bool
     window: int | None
     is_tied: bool
@@ -133,6 +135,8 @@ def llama_of_json(path: str, entries: Mapping[str, Any]) -> LlamaConfig:
     fields.only(("attention_multiplier",), head_width**-0.5)
     if fields.flag("use_sliding_window"):
         raise fields.fail("use_sliding_window", "is true, where only some layers have a window: it is not supported")
+    longest = _optional(fields, "max_position_embeddings")
+    factors, scale = _rope_factors(Fields(path, rope), base, head_width, longest)
     return LlamaConfig(
         layers=fields.whole("num_hidden_layers"),
         width=width,
@@ -143,11 +147,12 @@ def llama_of_json(path: str, entries: Mapping[str, Any]) -> LlamaConfig:
         vocabulary=fields.whole("vocab_size"),
         epsilon=fields.number("rms_norm_eps", 1e-6),
         rope_base=base,
-        rope_factors=_rope_factors(Fields(path, rope), base, head_width),
+        rope_factors=factors,
+        rope_scale=scale,
         has_neighbours_as_pairs=False,
         window=fields.window("sliding_window") if kind == "mistral" else None,
         is_tied=fields.flag("tie_word_embeddings"),
-        longest=_optional(fields, "max_position_embeddings"),
+        longest=longest,
         optional=_OF_KIND.get(kind, frozenset())
         | (_ATTENTION_BIASES if fields.flag("attention_bias") else frozenset())
         | (_MLP_BIASES if fields.flag("mlp_bias") else frozenset()),
@@ -158,31 +163,63 @@ def _optional(fields: Fields, name: str) -> int | None:
     return None if fields.get(name) is None else fields.whole(name)
 
 
-def _rope_factors(rope: Fields, base: float, head_width: int) -> tuple[float, ...] | None:
-    """What divides the frequencies: as Hugging Face computes them for "linear" and "llama3" (LLaMA 3.1)."""
+def _rope_factors(
+    rope: Fields, base: float, head_width: int, longest: int | None
+) -> tuple[tuple[float, ...] | None, float]:
+    """What divides the frequencies, and what their cosines and sines are scaled by: as Hugging Face computes them.
+
+    For "linear", "llama3" (LLaMA 3.1) and "yarn" (Peng et al., YaRN, 2023, sections 3.2 and 3.4).
+    """
     kind = rope.get("rope_type") or rope.get("type") or "default"
-    rope.only(("attention_factor",), 1.0)
+    if kind != "yarn":
+        rope.only(("attention_factor",), 1.0)
     if kind == "default":
         rope.only(("factor",), 1.0)
-        return None
-    pairs = range(head_width // 2)
+        return None, 1.0
     if kind == "linear":
-        return tuple(rope.number("factor") for _ in pairs)
-    if kind != "llama3":
-        raise rope.fail("rope_type", f"is {kind!r}, which is not supported; supported: default, linear, llama3")
-    factor, low, high = rope.number("factor"), rope.number("low_freq_factor"), rope.number("high_freq_factor")
+        return (rope.number("factor"),) * (head_width // 2), 1.0
+    if kind not in ("llama3", "yarn"):
+        raise rope.fail("rope_type", f"is {kind!r}, which is not supported; supported: default, linear, llama3, yarn")
+    factor, scale = rope.number("factor"), 1.0
+    if kind == "llama3":
+        shares = _llama3_shares(rope, base, head_width)
+    else:
+        shares = _yarn_shares(rope, base, head_width, longest)
+        scale = rope.number("attention_factor", 0.1 * math.log(max(factor, 1.0)) + 1)
+    return tuple(1 / ((1 - share) / factor + share) for share in shares), scale
+
+
+def _llama3_shares(rope: Fields, base: float, head_width: int) -> list[float]:
+    """How much of its frequency each pair keeps."""
+    low, high = rope.number("low_freq_factor"), rope.number("high_freq_factor")
     trained = rope.whole("original_max_position_embeddings")
     if low >= high:
         raise rope.fail("low_freq_factor", f"is {low}, which is not below high_freq_factor, {high}")
+    turns = [  # of each pair, over what it was trained on
+        trained * math.pow(base, -2 * pair / head_width) / (2 * math.pi) for pair in range(head_width // 2)
+    ]
+    return [min(max((count - low) / (high - low), 0.0), 1.0) for count in turns]
 
-    def of_pair(pair: int) -> float:
-        turns = (
-            trained * math.pow(base, -2 * pair / head_width) / (2 * math.pi)
-        )  # of the pair, over what it was trained on
-        share = min(max((turns - low) / (high - low), 0.0), 1.0)
-        return 1 / ((1 - share) / factor + share)
 
-    return tuple(of_pair(pair) for pair in pairs)
+def _yarn_shares(rope: Fields, base: float, head_width: int, longest: int | None) -> list[float]:
+    """The same, falling from the pair that turns beta_fast times to the one that turns beta_slow times."""
+    fast, slow = rope.number("beta_fast", 32.0), rope.number("beta_slow", 1.0)
+    trained = rope.whole("original_max_position_embeddings", longest)
+    for name in ("mscale", "mscale_all_dim", "truncate"):
+        if rope.get(name) not in (None, True):
+            raise rope.fail(name, f"is {rope.get(name)!r}, which is not supported")
+    if slow >= fast:
+        raise rope.fail("beta_slow", f"is {slow}, which is not below beta_fast, {fast}")
+    if base <= 1:
+        raise rope.fail("rope_theta", f"is {base}: yarn needs more than 1")
+
+    def pair(turns: float) -> float:
+        return head_width * math.log(trained / (2 * math.pi * turns)) / (2 * math.log(base))
+
+    first, last = max(math.floor(pair(fast)), 0), min(math.ceil(pair(slow)), head_width - 1)
+    if last < first:
+        raise rope.fail("original_max_position_embeddings", f"is {trained}: no pair turns beta_slow times")
+    return [1 - min(max((at - first) / max(last - first, 0.001), 0.0), 1.0) for at in range(head_width // 2)]
 
 
 def llama_of_gguf(
@@ -226,6 +263,7 @@ def llama_of_gguf(
         epsilon=fields.number("attention.layer_norm_rms_epsilon"),
         rope_base=fields.number("rope.freq_base", 10000.0),
         rope_factors=(factor,) * (head_width // 2) if factor != 1.0 else None,
+        rope_scale=1.0,
         has_neighbours_as_pairs=kind == "llama",
         window=window,
         is_tied=is_tied,

@@ -78,8 +78,8 @@ input Tokens[b,s] : i64, Count[b] : i64{factors}
 state position[b] = i64(0)
 def turned[j](x, other, cosine, sine) = x * cosine + (2 * j - 1) * other * sine
 Angle[b,s,c] = f64(position[b] + s) / {frequencies}
-Cos[b,s,c] = f32(cos(Angle[b,s,c]))
-Sin[b,s,c] = f32(sin(Angle[b,s,c]))
+Cos[b,s,c] = f32({rope_scale}cos(Angle[b,s,c]))
+Sin[b,s,c] = f32({rope_scale}sin(Angle[b,s,c]))
 Seen[b,s,t] = {seen}
 input Embedding[v,e] : {embedding}
 X_1[b,s,e] = f32(Embedding[Tokens[b,s],e])
@@ -198,6 +198,7 @@ def text(config: LlamaConfig, form: Form, dtypes: Mapping[str, str]) -> str:
         r=config.heads // config.kv_heads,
         factors="\ninput RopeFactor[c] : f64" if has_factors else "",
         frequencies=f"({frequencies} * RopeFactor[c])" if has_factors else f"{frequencies}",
+        rope_scale="" if config.rope_scale == 1.0 else f"{config.rope_scale!r} * ",
         seen=seen,
         embedding=dtypes[EMBEDDING.input],
         **extents(config),
