@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from language_models import CONFIG, random_weights, write_folder
 
@@ -39,6 +41,17 @@ def folder(tmp_path, rng):
 def test_what_is_wrong_with_a_prompt(folder, prompts, more, message):
     with pytest.raises((TypeError, ValueError), match=message):
         models.load(folder).generate(prompts, **more)
+
+
+def test_yarn_stretches_what_a_model_was_trained_on(tmp_path):
+    yarn = {"rope_type": "yarn", "factor": 2.0, "original_max_position_embeddings": 50}
+    for more, longest in (({"rope_scaling": yarn}, 100), ({}, 64)):
+        (tmp_path / "config.json").write_text(json.dumps(CONFIG | more))
+        models.program(tmp_path, tokens=longest)
+        with pytest.raises(
+            models.ModelError, match=f"texts of {longest + 1} tokens: the model has {longest} positions"
+        ):
+            models.program(tmp_path, tokens=longest + 1)
 
 
 def test_errors_say_the_file_that_is_not_there(tmp_path):

@@ -152,7 +152,7 @@ def llama_of_json(path: str, entries: Mapping[str, Any]) -> LlamaConfig:
         has_neighbours_as_pairs=False,
         window=fields.window("sliding_window") if kind == "mistral" else None,
         is_tied=fields.flag("tie_word_embeddings"),
-        longest=longest,
+        longest=_stretched(Fields(path, rope), longest),
         optional=_OF_KIND.get(kind, frozenset())
         | (_ATTENTION_BIASES if fields.flag("attention_bias") else frozenset())
         | (_MLP_BIASES if fields.flag("mlp_bias") else frozenset()),
@@ -163,6 +163,18 @@ def _optional(fields: Fields, name: str) -> int | None:
     return None if fields.get(name) is None else fields.whole(name)
 
 
+def _kind_of(rope: Fields) -> Any:
+    return rope.get("rope_type") or rope.get("type") or "default"
+
+
+def _stretched(rope: Fields, longest: int | None) -> int | None:
+    """Positions that a model has: with YaRN `factor` times those that it was trained on, where these are more."""
+    if _kind_of(rope) != "yarn":
+        return longest
+    trained = rope.whole("original_max_position_embeddings", longest)
+    return max(longest or 1, int(min(rope.number("factor") * trained, _MOST)))
+
+
 def _rope_factors(
     rope: Fields, base: float, head_width: int, longest: int | None
 ) -> tuple[tuple[float, ...] | None, float]:
@@ -170,7 +182,7 @@ def _rope_factors(
 
     For "linear", "llama3" (LLaMA 3.1) and "yarn" (Peng et al., YaRN, 2023, sections 3.2 and 3.4).
     """
-    kind = rope.get("rope_type") or rope.get("type") or "default"
+    kind = _kind_of(rope)
     if kind != "yarn":
         rope.only(("attention_factor",), 1.0)
     if kind == "default":
