@@ -1,9 +1,9 @@
-# bundle(FILES...): copies into the wheel's einrel/libs what these need beside the C and C++ libraries, which every system
-# that can run Python has or must have in its own version.
-function(bundle)
+# bundle(FOLDER SYSTEM FILES...): copies into a folder of what is installed what these files need beside the libraries whose
+# names begin so, such as "libstdc\\+\\+", and the C library, which no program can bring.
+function(bundle folder system)
   file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${ARGN} RESOLVED_DEPENDENCIES_VAR found
-       PRE_EXCLUDE_REGEXES "^libeinrel\\." "^ld-linux" "^lib(c|m|mvec|dl|rt|pthread|gcc_s|stdc\\+\\+)\\.so")
-  set(libs "${CMAKE_INSTALL_PREFIX}/einrel/libs")
+       PRE_EXCLUDE_REGEXES "^libeinrel\\." "^ld-linux" "^lib(c|m|mvec|dl|rt|pthread|resolv|util|anl)\\.so" ${system})
+  set(libs "${CMAKE_INSTALL_PREFIX}/${folder}")
   file(MAKE_DIRECTORY "${libs}")
   foreach(library IN LISTS found)
     cmake_path(GET library FILENAME name)
