@@ -46,13 +46,59 @@ def _with_earlier(function: str, axis: int, distance: int, type: Type) -> Defini
     return Definition.statement([type], value, list(type.shape), rank)
 
 
-def running(function: str, x: Array, axis: int) -> Array:
-    """Sums, for example, up to each position, in as many steps as the extent has bits: each looks twice as far."""
+_SHORT: Final = 512  # an extent along which all is done in one
+_BLOCKS: Final = range(256, 31, -1)  # extents of blocks of a longer one
+
+
+def _of_short(function: str, x: Array, axis: int) -> Array:
+    """In as many steps as the extent has bits: each looks twice as far."""
     node, distance = x._node, 1
     while distance < x.shape[axis]:
         node = apply(_with_earlier(function, axis, distance, node.type), node)
         distance *= 2
     return Array(node)
+
+
+@kept
+def _in_blocks(axis: int, length: int, type: Type) -> Definition:
+    """Rows of so many elements in place of the axis, with zeros at the end."""
+    rank = len(type.shape) + 1
+    indices = [label(d) for d in range(axis)]
+    indices += [label(axis) * length + label(axis + 1), *(label(d) for d in range(axis + 2, rank))]
+    shape = [*type.shape[:axis], -(-type.shape[axis] // length), length, *type.shape[axis + 1 :]]
+    return Definition.statement([type], call("pad", element(0, indices), 0), shape, rank)
+
+
+@kept
+def _with_blocks_before(function: str, axis: int, inside: Type, blocks: Type) -> Definition:
+    """Each element of rows together with all rows before its own."""
+    rank = len(inside.shape)
+    own = element(0, [label(d) for d in range(rank)])
+    indices = [label(d) - 1 if d == axis else label(d) for d in range(rank) if d != axis + 1]
+    both = _JOINED[function](own, call("pad", element(1, indices), 0))
+    value = both if function == "sum" else where(label(axis) < 1, own, both)
+    return Definition.statement([inside, blocks], value, list(inside.shape), rank)
+
+
+def running(function: str, x: Array, axis: int) -> Array:
+    """Sums, for example, up to each position: in blocks of a long extent, and over the blocks."""
+    extent = x.shape[axis]
+    if extent <= _SHORT:
+        return _of_short(function, x, axis)
+    length = next((length for length in _BLOCKS if extent % length == 0), 128)
+    before, after = x.shape[:axis], x.shape[axis + 1 :]
+    is_whole = extent % length == 0
+    rows = (
+        reshape(x, (*before, -1, length, *after))
+        if is_whole
+        else Array(apply(_in_blocks(axis, length, x._node.type), x._node))
+    )
+    inside = _of_short(function, rows, axis + 1)
+    blocks = running(function, inside[(*[slice(None)] * (axis + 1), -1)], axis)
+    types = inside._node.type, blocks._node.type
+    joined = apply(_with_blocks_before(function, axis, *types), inside._node, blocks._node)
+    flat = reshape(Array(joined), (*before, -1, *after))
+    return flat if is_whole else flat[(*[slice(None)] * axis, slice(extent))]
 
 
 def cumulative_max(x: Operand, axis: int = 0) -> Array:

@@ -227,3 +227,27 @@ def test_reductions_of_any_shape(data: Any) -> None:
     if x.size and mask.any(axis).all():
         for name in ("nanmax", "nanmin", "nanmean", "nanvar", "nanstd"):
             both(name, holes, **options)
+
+
+@pytest.mark.parametrize("extent", [513, 1000, 4099, 70_000, 131_072])
+@pytest.mark.parametrize("dtype", ["f8", "i8", "f4"])
+def test_running_sums_of_many(extent: int, dtype: str) -> None:
+    rng = np.random.default_rng(extent)
+    x = np.asarray(rng.normal(size=(2, extent)) * 5).astype(dtype)
+    for axis, array in ((1, x), (0, x.T), (None, x)):
+        scale = float(np.abs(np.cumsum(x.astype("f8"))).max()) + 1
+        tolerance = 0 if dtype == "i8" else scale * float(np.finfo(dtype).eps) * 100
+        np.testing.assert_allclose(er.cumsum(array, axis), np.cumsum(array, axis), rtol=0, atol=tolerance)
+    signs = np.where(x > 0, 1, -1).astype(dtype)
+    np.testing.assert_array_equal(er.cumprod(signs, 1), np.cumprod(signs, 1))
+    np.testing.assert_array_equal(np.maximum.accumulate(er.asarray(x), 1), np.maximum.accumulate(x, 1))
+    np.testing.assert_array_equal(er.vmap(er.cumsum)(signs), np.cumsum(signs, 1))
+
+
+def test_running_sums_of_many_keep_what_comes_before_infinities() -> None:
+    x = np.ones(5000)
+    x[[1700, 3000]] = np.inf, np.nan
+    np.testing.assert_array_equal(er.cumsum(x), np.cumsum(x))
+    weights = np.random.default_rng(0).normal(size=5000)
+    found = er.grad(lambda v: er.sum(er.cumsum(v) * weights))(np.ones(5000))
+    np.testing.assert_allclose(found, np.cumsum(weights[::-1])[::-1], rtol=1e-9, atol=1e-9)
