@@ -159,11 +159,13 @@ class Array:
         return er.html(self, **options)
 
     def _repr_html_(self) -> str:
-        """In a notebook: the elements, or the plan that they would be computed by."""
+        """In a notebook: the elements; where there are none yet, what it is, and on demand the plan to compute them."""
+        said = f"<pre>{html.escape(repr(self))}</pre>"
         if self._node.is_computed:
-            return f"<pre>{html.escape(repr(self))}</pre>"
+            return said
         page = html.escape(self.html(), quote=True)
-        return f'<iframe srcdoc="{page}" style="width: 100%; height: 40em; border: 0"></iframe>'
+        frame = f'<iframe srcdoc="{page}" loading="lazy" style="width: 100%; height: 40em; border: 0"></iframe>'
+        return f"{said}<details><summary>how it will be computed</summary>{frame}</details>"
 
     def _elements(self) -> NDArray:
         """The elements, where they are."""

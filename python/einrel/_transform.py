@@ -221,7 +221,10 @@ def grad(of: Any, wrt: Any = 0, has_aux: bool = False, *, argnums: Any = None) -
         return gradient
     if isinstance(wrt, Array):
         return grad(of, [wrt])[0]
-    for array in (of, *wrt):
+    if not isinstance(of, Array) or not isinstance(wrt, (list, tuple)):
+        given = f"{type(of).__name__} by {type(wrt).__name__}"
+        raise TypeError(f"a gradient of {given}: give a function, or an einrel.Array and one or several by which it is")
+    for array in wrt:
         if not isinstance(array, Array):
             raise TypeError(f"a gradient of an einrel.Array by others, not by {type(array).__name__}")
     once = list(dict.fromkeys(array._node for array in wrt))

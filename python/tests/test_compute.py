@@ -78,7 +78,9 @@ def test_a_plan_that_was_written_down(rng: np.random.Generator) -> None:
 
 def test_notebooks_show_the_plan_as_a_page() -> None:
     z = er.asarray(np.ones((40, 30))) @ np.ones((30, 20))
-    assert z._repr_html_().startswith("<iframe srcdoc=")
+    shown = z._repr_html_()
+    assert shown.startswith("<pre>einrel.Array(") and "not computed)</pre><details><summary>" in shown
+    assert "<iframe srcdoc=" in shown
     assert "<html" in z.html(sites=4)
     z.compute()
     assert "einrel.Array(" in z._repr_html_()

@@ -390,3 +390,11 @@ def test_gradients_of_gradients_beyond_the_bound_are_refused_not_zero() -> None:
         nested = er.grad(nested)
     with pytest.raises(er.ProgramError, match="expand to more than"):
         nested(er.asarray(1.0))
+
+
+@pytest.mark.parametrize(("of", "by"), [(3, 0), (np.ones(2), W), (er.asarray(1.0), 0), (er.asarray(1.0), W), ("f", W)])
+def test_what_has_no_gradient_says_what_has_one(of: Any, by: Any) -> None:
+    with pytest.raises(TypeError, match="give a function, or an einrel.Array"):
+        er.grad(of, by)
+    with pytest.raises(TypeError, match="by others, not by ndarray"):
+        er.grad(er.asarray(1.0), [W])
