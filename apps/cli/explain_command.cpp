@@ -14,6 +14,7 @@
 #include "einsum/check/expand.h"
 #include "einsum/front/text/print_program.h"
 #include "export/jax.h"
+#include "export/torch.h"
 #include "output.h"
 #include "plan/planners/default_planner.h"
 #include "plan_arguments.h"
@@ -55,8 +56,21 @@ struct ExplainArguments : ProgramArguments {
   std::vector<std::string> fed;
   std::optional<std::string> html;
   std::optional<std::string> jax;
-  PlanArguments plan;  ///< with the number of sites, and the machine, where they are one
+  std::optional<std::string> torch;  ///< and for PyTorch
+  PlanArguments plan;                ///< with the number of sites, and the machine, where they are one
 };
+
+/// A program for another library that is written of the plan, where a file is named.
+struct ExportedFile {
+  const char* option;
+  const std::optional<std::string>& path;
+  const char* library;
+  std::string (*source)(const Compiled&, const PlanReport&);
+};
+
+std::array<ExportedFile, 2> exported_files(const ExplainArguments& arguments) {
+  return {{{"--jax", arguments.jax, "JAX", jax_source}, {"--torch", arguments.torch, "PyTorch", torch_source}}};
+}
 
 CheckedProgram check_program(const ProgramArguments& arguments, const SourceText& source) {
   Environment environment{parse_dims(arguments.dims), {}};
@@ -73,7 +87,7 @@ void check_options(const ProgramArguments& arguments) {
 /// Whether files can be written, and are none that is read.
 void check_written(const ExplainArguments& arguments) {
   std::vector<std::string> written;
-  for (const std::optional<std::string>& file : {arguments.html, arguments.jax}) {
+  for (const std::optional<std::string>& file : {arguments.html, arguments.jax, arguments.torch}) {
     if (file) written.push_back(*file);
   }
   if (written.empty()) return;
@@ -103,8 +117,11 @@ void check_options(const ExplainArguments& arguments) {
   }
   if (arguments.verify && std::count(arguments.planners.begin(), arguments.planners.end(), "kcut") == 0)
     throw UserError("--verify compares the cuts of planner kcut with the best of all; add --planner kcut");
-  if (arguments.jax && !arguments.plan.spmd && !arguments.plan.plan_file)
-    throw UserError("--jax writes the program that all devices run: add --spmd, for plans that one program says");
+  for (const ExportedFile& file : exported_files(arguments)) {
+    if (file.path && !arguments.plan.spmd && !arguments.plan.plan_file)
+      throw UserError(fmt::format(
+          "{} writes the program that all devices run: add --spmd, for plans that one program says", file.option));
+  }
   check_written(arguments);
 }
 
@@ -158,16 +175,25 @@ std::string difference_text(const ExplainArguments& arguments, const Explanation
 }
 
 void show(const ExplainArguments& arguments, const Explanation& explained, const SourceText& source) {
-  if (arguments.jax) write_text(*arguments.jax, jax_source(*explained.compiled, explained.plan()));
+  const std::array<ExportedFile, 2> exported = exported_files(arguments);
+  std::vector<std::pair<std::string, std::string>> texts;  // none is written where one is refused
+  for (const ExportedFile& file : exported) {
+    if (file.path) texts.emplace_back(*file.path, file.source(*explained.compiled, explained.plan()));
+  }
+  for (const auto& [path, text] : texts) write_text(path, text);
   if (arguments.html || arguments.json) {
     const std::string json = explanation_json(explained);
     if (arguments.html) write_text(*arguments.html, plans_html(json));
     if (arguments.json) return print(json + "\n");
   }
   if (arguments.html) return print(fmt::format("{}: the plan, for a browser\n", printable(*arguments.html)));
-  if (arguments.jax) {
-    return print(fmt::format("{}: the plan of {} as a program for JAX\n", printable(*arguments.jax),
-                             printable(explained.plan().plan.planner)));
+  if (!texts.empty()) {
+    for (const ExportedFile& file : exported) {
+      if (!file.path) continue;
+      print(fmt::format("{}: the plan of {} as a program for {}\n", printable(*file.path),
+                        printable(explained.plan().plan.planner), file.library));
+    }
+    return;
   }
   print(explanation_text(explained, source, arguments.verbose ? Detail::full : Detail::folded) +
         difference_text(arguments, explained));
@@ -185,8 +211,9 @@ bool is_sweep(const ExplainArguments& arguments) { return arguments.machines.siz
 
 /// What is shown of one plan, or of plans for one number of sites.
 void check_sweep_options(const ExplainArguments& arguments) {
-  const std::array<std::pair<const char*, bool>, 7> given{{{"--plan", arguments.plan.plan_file.has_value()},
+  const std::array<std::pair<const char*, bool>, 8> given{{{"--plan", arguments.plan.plan_file.has_value()},
                                                            {"--jax", arguments.jax.has_value()},
+                                                           {"--torch", arguments.torch.has_value()},
                                                            {"--diff", !arguments.difference.empty()},
                                                            {"--verify", arguments.verify},
                                                            {"--algebra", arguments.algebra},
@@ -251,7 +278,7 @@ void explain_program(const ExplainArguments& arguments) {
   const Chosen chosen = choose(program, request_of(arguments), source, {});
   Explanation explained = explanation_of(source.name(), program, chosen);
   if (arguments.verify) verify_cuts(*explained.compiled, explained.comparison);
-  const bool is_shown = !arguments.jax || arguments.html || arguments.json;
+  const bool is_shown = !(arguments.jax || arguments.torch) || arguments.html || arguments.json;
   if (arguments.plan.spmd && !arguments.plan.plan_file && is_shown)
     price_restriction(*explained.compiled, explained.comparison, explained.request);
   if (arguments.algebra && explained.has_plan()) add_algebra(explained);
@@ -324,6 +351,8 @@ void add_explain_command(CLI::App& app) {
   command->add_option("--html", arguments->html, "FILE: write the plans as one page for a browser")
       ->allow_extra_args(false);
   command->add_option("--jax", arguments->jax, "FILE: with --spmd, write the first plan as a Python program for JAX")
+      ->allow_extra_args(false);
+  command->add_option("--torch", arguments->torch, "FILE: with --spmd, write the first plan as one for PyTorch")
       ->allow_extra_args(false);
   command->add_flag("--verbose", arguments->verbose,
                     "show every vertex by itself: its kernel, and the next best way to cut it");

@@ -80,7 +80,7 @@ from ._functions import (
 from ._indexing import take, take_along_axis
 from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, promote_types, result_type
 from ._einsum import einsum
-from ._jax import jax_source, to_jax
+from ._export import jax_source, to_jax, to_torch, torch_source
 from ._jit import jit
 from ._checkpoint import checkpoint
 from ._loops import fori_loop, scan, while_loop
@@ -446,6 +446,8 @@ __all__ = [
     "tensordot",
     "tile",
     "to_jax",
+    "to_torch",
+    "torch_source",
     "train",
     "transpose",
     "tri",

@@ -1,8 +1,7 @@
-"""Plans as programs for JAX (docs/export.md)."""
+"""Functions of arrays that JAX computes by einrel's plans (docs/export.md)."""
 
 from __future__ import annotations
 
-import types
 import weakref
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -11,36 +10,12 @@ import numpy as np
 
 from . import _native
 from ._compute import explain_options
+from ._export import jax_source, to_jax
 from ._jit import Jitted
 from ._numbers import is_number
 from ._parts import is_within_transformation
 from ._program import Program
 from ._trees import unflatten
-
-
-def jax_source(program: Program, **options: Any) -> str:
-    """The plan of a program as a module of Python for JAX, as text; options of `explain`.
-
-    >>> from einrel import program
-    >>> source = jax_source(program("input A[i]\\nZ[i] = A[i] + 1", dims={"i": 4}), sites=2)
-    >>> "lax" in source
-    True
-    """
-    if not isinstance(program, Program):
-        raise TypeError(f"the plan of a program, not of {type(program).__name__}: program_of makes one of arrays")
-    return program._native.jax(explain_options(**options))
-
-
-def to_jax(program: Program, **options: Any) -> types.ModuleType:
-    """The same as a module that is imported already: `step(make_mesh())` is the function of all devices.
-
-    Its INPUTS, STATES and OUTPUTS say by name the shape, the type and the PartitionSpec. `sites` says for how many
-    devices it is.
-    """
-    source = jax_source(program, **options)
-    module = types.ModuleType("einrel_exported", "A program that einrel has planned.")
-    exec(compile(source, "<exported by einrel>", "exec"), module.__dict__)
-    return module
 
 
 class JaxJitted:

@@ -375,6 +375,10 @@ void bind_text_program(nb::module_& module) {
            [](TextProgram& program, const api::ExplainOptions& how) {
              return program.lasting().tell([how](const api::Program& of) { return of.jax(how); });
            })
+      .def("torch",
+           [](TextProgram& program, const api::ExplainOptions& how) {
+             return program.lasting().tell([how](const api::Program& of) { return of.torch(how); });
+           })
       .def("train", &TextProgram::train)
       .def(
           "sql",

@@ -1,10 +1,11 @@
-"""Functions and programs that JAX computes by einrel's plans, on the one device of this process."""
+"""Functions and programs that JAX and PyTorch compute by einrel's plans, on the one device of this process."""
 
 from __future__ import annotations
 
 import jax
 import numpy as np
 import pytest
+import torch
 
 import einrel as er
 
@@ -46,10 +47,25 @@ def test_a_program_is_a_module() -> None:
     assert module.PREDICTED_BYTES == 0
 
 
+def test_a_program_is_a_module_for_torch() -> None:
+    program = er.program("dims i=4\ninput A[i]\nstate t[i] = 0\nnext t[i] = t[i] + A[i]\nZ[i] = 2 * t[i]\noutput Z\n")
+    module = er.to_torch(program, sites=1)
+    mesh = module.make_mesh("cpu")
+    arrays = module.place(mesh, {"A": torch.arange(4)}) | module.initial_states(mesh)
+    step = module.step(mesh)
+    for _ in range(3):
+        arrays |= step(arrays)
+    assert module.whole(mesh, {"Z": arrays["Z"]})["Z"].tolist() == [0, 4, 8, 12]
+    assert module.PREDICTED_BYTES == 0
+    assert "import einrel" not in er.torch_source(program, sites=2)
+
+
 def test_what_makes_no_program_is_refused() -> None:
     with pytest.raises(ValueError, match="by einrel or jax"):
         er.jit(lambda x: x, backend="torch")
     with pytest.raises(TypeError, match="the plan of a program"):
         er.to_jax(np.ones(3))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="the plan of a program"):
+        er.torch_source(np.ones(3))  # type: ignore[arg-type]
     with pytest.raises(er.ProgramError, match="no complex numbers"):
         er.jax_source(er.program("dims i=2\ninput A[i] : c64\nZ[i] = A[i] * A[i]\n"))

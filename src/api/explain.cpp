@@ -10,6 +10,7 @@
 #include "api/plan_options.h"
 #include "api/program_data.h"
 #include "export/jax.h"
+#include "export/torch.h"
 #include "report/report_json.h"
 #include "run/compare_plans.h"
 #include "viz/plan_html.h"
@@ -22,6 +23,12 @@ template <class Tell>
 std::string told(const Compiled& compiled, const SourceText& source, const ExplainOptions& options, Tell&& tell) {
   const Chosen chosen = choose(compiled, request_of(options), source, {});
   return tell(explanation_of(compiled, chosen));
+}
+
+ExplainOptions on_a_mesh(ExplainOptions options) {
+  options.spmd = true;
+  options.sites = options.sites.value_or(1);
+  return options;
 }
 
 }  // namespace
@@ -53,13 +60,17 @@ std::string Program::plan(const ExplainOptions& options) const {
 
 std::string Program::jax(const ExplainOptions& options) const {
   return at_border([&] {
-    ExplainOptions asked = options;
-    asked.spmd = true;
-    asked.sites = options.sites.value_or(1);
-    const SourceText& source = data_->given.source;
-    const Compiled& compiled = require_extents(data_->declared, source, data_->inputs, "a program for JAX");
-    return told(compiled, source, asked,
+    return told(require_extents(data_->declared, data_->given.source, data_->inputs, "a program for JAX"),
+                data_->given.source, on_a_mesh(options),
                 [](const Explanation& explained) { return jax_source(*explained.compiled, explained.plan()); });
+  });
+}
+
+std::string Program::torch(const ExplainOptions& options) const {
+  return at_border([&] {
+    return told(require_extents(data_->declared, data_->given.source, data_->inputs, "a program for PyTorch"),
+                data_->given.source, on_a_mesh(options),
+                [](const Explanation& explained) { return torch_source(*explained.compiled, explained.plan()); });
   });
 }
 

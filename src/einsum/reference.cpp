@@ -91,8 +91,8 @@ template <class A, class Take>
 A folded(Reducer reducer, const std::vector<Number>& values, Take take) {
   switch (reducer) {
 #define EINREL_PAIR_REDUCER(...)
-#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, start, each, fold, continues, slope, sql, add, \
-                       ...)                                                                                           \
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, start, each, fold, continues, slope, sql, jax, \
+                       torch, add, ...)                                                                               \
   case Reducer::id:                                                                                                   \
     if constexpr (Kept::kept != Kept::truth || std::is_same_v<A, WholeNumber>) {                                      \
       A a = start;                                                                                                    \

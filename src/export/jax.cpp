@@ -3,420 +3,303 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
-#include <map>
-#include <set>
-#include <utility>
-#include <vector>
-
 #include "base/error.h"
-#include "base/text.h"
-#include "einsum/graph/print.h"
-#include "einsum/graph/vertex_facts.h"
-#include "export/collectives.h"
-#include "export/jax_helpers.h"
-#include "export/jax_vertex.h"
-#include "export/python_names.h"
-#include "plan/routes.h"
-#include "report/plan_facts.h"
-#include "report/plan_text.h"
+#include "export/device_module.h"
 
 namespace einrel {
 namespace {
 
-using Lines = std::vector<std::string>;
+constexpr const char* jax_imports = R"py(import time
 
-void append(Lines& lines, const Lines& more, std::string_view indent = "") {
-  for (const std::string& line : more) lines.push_back(line.empty() ? "" : fmt::format("{}{}", indent, line));
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jax.sharding import Mesh, NamedSharding
+from jax.sharding import PartitionSpec as P
+
+jax.config.update("jax_enable_x64", True)
+)py";
+
+constexpr const char* jax_positions = R"py(
+
+def _positions(extent, axes=()):
+    """The positions, in the whole tensor, of this device's part of a label."""
+    return (lax.axis_index(axes) * extent if axes else 0) + jnp.arange(extent)
+)py";
+
+constexpr const char* jax_read = R"py(
+
+def _read(array, indices, pad=None):
+    """The elements at these positions; outside of the array, `pad`."""
+    if pad is None:
+        return array[indices]
+    inside = True
+    for index, extent in zip(indices, array.shape):
+        inside &= (jnp.asarray(index) >= 0) & (jnp.asarray(index) < extent)
+    return jnp.where(inside, array.at[indices].get(mode="clip"), jnp.asarray(pad, array.dtype))
+)py";
+
+constexpr const char* jax_half = R"py(
+
+def _half(values):
+    """Rounded to what f16 can hold; XLA's reduce_precision makes its subnormal numbers 0."""
+    subnormal = jnp.round(values * 2.0**24) * 2.0**-24
+    return jnp.where(jnp.abs(values) < 2.0**-14, subnormal, lax.reduce_precision(values, 5, 10))
+)py";
+
+constexpr const char* jax_integer = R"py(
+
+def _to_integer(values, dtype):
+    """Without the fraction; numbers that are too large become the largest, NaN becomes 0."""
+    limits = jnp.iinfo(dtype)
+    values = jnp.trunc(jnp.where(jnp.isnan(values), 0, values))
+    whole = jnp.where(values >= -float(limits.min), 0, jnp.where(values <= limits.min, 0, values)).astype(dtype)
+    return jnp.where(values >= -float(limits.min), limits.max, jnp.where(values <= limits.min, limits.min, whole))
+)py";
+
+constexpr const char* jax_whole_power = R"py(
+
+def _whole_power(base, exponent):
+    """Powers of integers: below 0, what is whole of them."""
+    base, exponent = jnp.asarray(base), jnp.asarray(exponent)
+    below = jnp.where(base == 1, 1, jnp.where(base == -1, 1 - 2 * (exponent & 1), 0)).astype(base.dtype)
+    return jnp.where(exponent < 0, below, jnp.power(base, jnp.maximum(exponent, 0)))
+)py";
+
+constexpr const char* jax_philox = R"py(
+
+def _words(seed, position, iteration, stream):
+    """Four random words of 32 bits: Philox 4x32-10 (Salmon et al. 2011) of where they stand."""
+    mask = np.uint64(0xFFFFFFFF)
+    seed, position, iteration = (jnp.asarray(each, jnp.int64).astype(jnp.uint64) for each in (seed, position, iteration))
+    shift = np.uint64(32)
+    a, b, c, d = position & mask, position >> shift, iteration & mask, jnp.uint64(stream)
+    low, high = seed & mask, seed >> shift
+    for _ in range(10):
+        first, second = np.uint64(0xD2511F53) * a, np.uint64(0xCD9E8D57) * c
+        a, b, c, d = (second >> shift) ^ b ^ low, second & mask, (first >> shift) ^ d ^ high, first & mask
+        low, high = (low + np.uint64(0x9E3779B9)) & mask, (high + np.uint64(0xBB67AE85)) & mask
+    return a, b, c, d
+
+
+def _bits(high, low):
+    """53 bits of two words."""
+    return (high << np.uint64(32) | low) >> np.uint64(11)
+)py";
+
+constexpr const char* jax_uniform = R"py(
+
+def _uniform(seed, position, iteration, stream, dtype):
+    """From 0 up to, but not including, 1."""
+    bits = _bits(*_words(seed, position, iteration, stream)[:2])
+    if dtype == jnp.float32:
+        return ((bits >> np.uint64(29)).astype(jnp.float64) * 2.0**-24).astype(dtype)
+    return bits.astype(jnp.float64) * 2.0**-53
+)py";
+
+constexpr const char* jax_normal = R"py(
+
+def _normal(seed, position, iteration, stream, dtype):
+    """Mean 0, deviation 1, by Box and Muller's transform."""
+    a, b, c, d = _words(seed, position, iteration, stream)
+    radius = jnp.sqrt(-2 * jnp.log((_bits(a, b).astype(jnp.float64) + 0.5) * 2.0**-53))
+    return (radius * jnp.cos(2 * np.pi * _bits(c, d).astype(jnp.float64) * 2.0**-53)).astype(dtype)
+)py";
+
+constexpr const char* jax_frame = R"py(
+
+def make_mesh(devices=None):
+    """The mesh that the plan is for, of these devices, or the first that there are."""
+    count = int(np.prod(list(MESH.values())))
+    devices = np.asarray(jax.devices()[:count] if devices is None else devices)
+    if devices.size != count:
+        raise ValueError(
+            f"the plan is for {count} devices, and here are {devices.size}: plan with --sites {devices.size}, or on CPUs "
+            f"set XLA_FLAGS=--xla_force_host_platform_device_count={count} before Python starts"
+        )
+    return Mesh(devices.reshape(tuple(MESH.values())), tuple(MESH))
+
+
+def _checked(name, array):
+    """The array with the type of INPUTS or STATES; on the host, unless it was on devices."""
+    if name not in INPUTS and name not in STATES:
+        raise ValueError(f"{name} is no tensor of this program; it has {', '.join([*INPUTS, *STATES])}")
+    shape, dtype, _ = (INPUTS if name in INPUTS else STATES)[name]
+    array = array if isinstance(array, jax.Array) else np.asarray(array)
+    if array.shape != shape:
+        raise ValueError(f"{name} has the shape {shape} in this program, and here it has {array.shape}")
+    cast = array.astype(dtype)
+    if array.dtype != cast.dtype and not jnp.issubdtype(dtype, jnp.floating) and not np.array_equal(cast, array):
+        raise ValueError(f"{name} is of {cast.dtype} in this program, which cannot hold all elements of this {array.dtype}")
+    return cast
+
+
+def place(mesh, arrays):
+    """Arrays by name, each where INPUTS or STATES says."""
+    specs = {name: spec for name, (_, _, spec) in {**INPUTS, **STATES}.items()}
+    checked = {name: _checked(name, array) for name, array in arrays.items()}
+    return {name: jax.device_put(array, NamedSharding(mesh, specs[name])) for name, array in checked.items()}
+
+
+def _named(arrays, names):
+    """Those of the arrays by name."""
+    if missing := [name for name in names if name not in arrays]:
+        raise ValueError(f"there is no array for {', '.join(missing)}")
+    return {name: arrays[name] for name in names}
+
+
+def step(mesh):
+    """A function from INPUTS and STATES by name to OUTPUTS and the next STATES; it takes the memory of the states."""
+
+    def specs(tensors):
+        return {name: spec for name, (_, _, spec) in tensors.items()}
+
+    program = jax.shard_map(
+        _program,
+        mesh=mesh,
+        in_specs=(specs(INPUTS), specs(STATES)),
+        out_specs={**specs(OUTPUTS), **specs(STATES)},
+        check_vma=False,
+    )
+    jitted = jax.jit(program, donate_argnums=1)
+
+    def run(arrays):
+        return jitted(_named(arrays, INPUTS), _named(arrays, STATES))
+
+    run.lower = lambda arrays: jitted.lower(_named(arrays, INPUTS), _named(arrays, STATES))
+    return run
+
+
+def initial_states(mesh, inputs=None):
+    """The states before the first step, where the plan keeps them; of `inputs` where the program computes them so."""
+    shardings = {name: NamedSharding(mesh, spec) for name, (_, _, spec) in STATES.items()}
+    checked = {name: _checked(name, array) for name, array in _named(inputs or {}, READ_BY_INITIAL).items()}
+    return jax.jit(_initial, out_shardings=shardings)(checked)
+)py";
+
+constexpr const char* jax_main = R"py(
+
+def main():
+    random = np.random.default_rng(0)
+    mesh = make_mesh()
+    inputs = {name: np.asarray(random.normal(size=shape)).astype(dtype) for name, (shape, dtype, _) in INPUTS.items()}
+    arrays = place(mesh, inputs)
+    arrays.update(initial_states(mesh, arrays))
+    one = step(mesh)
+    steps = 10
+    for count in (1, steps):  # the first compiles
+        start = time.perf_counter()
+        for _ in range(count):
+            arrays.update(jax.block_until_ready(one(arrays)))
+    print(f"{(time.perf_counter() - start) / steps:.3g} seconds a step on {mesh.size} of {jax.devices()[0].platform}")
+
+
+if __name__ == "__main__":
+    main()
+)py";
+
+std::string jax_helpers(const ModuleNeeds& needs) {
+  std::string text;
+  if (needs.positions) text += jax_positions;
+  if (needs.read) text += jax_read;
+  if (needs.rounding) text += jax_half;
+  if (needs.to_integer) text += jax_integer;
+  if (needs.whole_power) text += jax_whole_power;
+  if (needs.uniform || needs.normal) text += jax_philox;
+  if (needs.uniform) text += jax_uniform;
+  if (needs.normal) text += jax_normal;
+  return text;
 }
 
-std::vector<std::int64_t> local_shape(const Shape& bound, const Sharding& sharding, const std::vector<MeshAxis>& mesh) {
-  std::vector<std::int64_t> shape;
-  for (std::size_t d = 0; d < bound.size(); ++d) {
-    shape.push_back(bound[d].value());
-    for (const std::size_t axis : sharding[d]) shape.back() /= mesh[axis].size;
+std::string_view jax_unary(UnaryFunction function) {
+  switch (function) {
+#define EINREL_UNARY(id, name, usage, meaning, traits, value, slope, sql, jax, torch) \
+  case UnaryFunction::id: {                                                           \
+    return jax;                                                                       \
   }
-  return shape;
+#include "einsum/expr/functions.def"
+  }
+  throw Bug("a function outside its enumeration");
+}
+
+std::string_view jax_reducer(Reducer reducer) {
+  switch (reducer) {
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept, start, each, fold, continues, slope, sql, jax, \
+                       ...)                                                                                           \
+  case Reducer::id: {                                                                                                 \
+    return jax;                                                                                                       \
+  }
+#include "einsum/expr/functions.def"
+  }
+  throw Bug("a reduction outside its enumeration");
+}
+
+/// XLA may leave out a cast there and back.
+std::string jax_rounded(const PythonText& x, DType, DType to, ModuleNeeds& needs) {
+  if (to == DType::bf16) return fmt::format("lax.reduce_precision({}, 8, 7)", x.text);
+  needs.rounding = true;
+  return fmt::format("_half({})", x.text);
 }
 
 /// P("m0", None, ("m1", "m2"))
 std::string partition_spec(const Sharding& sharding) {
   std::vector<std::string> entries;
-  for (const std::vector<std::size_t>& axes : sharding) entries.push_back(axes.empty() ? "None" : jax_axes(axes));
+  for (const std::vector<std::size_t>& axes : sharding) entries.push_back(axes.empty() ? "None" : axes_tuple(axes));
   while (!entries.empty() && entries.back() == "None") entries.pop_back();
   return fmt::format("P({})", fmt::join(entries, ", "));
 }
 
-/// Within the quotes of a docstring.
-std::string docstring_text(std::string_view text) {
-  const std::string quoted = python_text(text);
-  return quoted.substr(1, quoted.size() - 2);
+std::string jax_constants(const ModuleNeeds& needs) {
+  return needs.precision ? "PRECISION = lax.Precision.HIGHEST\n" : "";
 }
 
-std::string shape_text(const Shape& bound) {
-  std::vector<std::string> extents;
-  for (const Extent extent : bound) extents.push_back(fmt::format("{}", extent.value()));
-  return python_tuple(extents);
-}
-
-/// What nothing is emitted for, each with its reason.
-std::vector<std::string> refusals(const EinGraph& graph) {
-  std::vector<std::string> reasons;
-  if (!graph.complex.empty())
-    reasons.push_back(
-        fmt::format("{} is complex: the exported program has no complex numbers", *graph.complex.begin()));
-  std::set<std::string> outputs;
-  for (const VertexId output : program_outputs(graph)) outputs.insert(graph[output].name);
-  for (const State& state : graph.steps.states) {
-    const std::string& name = graph[state.now].name;
-    if (outputs.count(name) != 0)
-      reasons.push_back(fmt::format("the state {0} is an output, too: a step returns its next value as {0}", name));
-  }
-  for (const Vertex& vertex : graph.vertices) {
-    if (computes_nothing(vertex)) reasons.push_back(fmt::format("{} has a label without positions", vertex.name));
-  }
-  return reasons;
-}
-
-std::set<std::string> scalars_read(const EinGraph& graph) {
-  std::set<std::string> names;
-  for (const Vertex& vertex : graph.vertices) {
-    const EinSum* const einsum = einsum_of(vertex);
-    if (einsum == nullptr) continue;
-    for (const ScalarStep& step : einsum->body.steps) {
-      if (const auto* const scalar = std::get_if<ScalarValue>(&step.op)) names.insert(scalar->name);
-    }
-  }
-  return names;
-}
-
-/// The statements that compute a graph by a plan, of one site; without costs, those before the first step.
-class JaxBody {
- public:
-  JaxBody(const EinGraph& graph, const Plan& plan, JaxHelpers& helpers, const PlanCosts* costs)
-      : graph_(graph),
-        plan_(plan),
-        helpers_(helpers),
-        costs_(costs),
-        mesh_(mesh_of(plan.sites)),
-        transfers_(plan.sites),
-        routes_(graph, plan, transfers_),
-        names_({"jax",   "jnp",         "lax",          "np",       "P",       "inputs",    "states",     "time",
+ArrayLibrary jax_library() {
+  return {
+      .name = "JAX",
+      .module = "jnp",
+      .boolean = "bool_",
+      .power = "power",
+      .axis = "axis",
+      .takes_numbers = true,
+      .einsum_widens = true,
+      .casts_round = false,
+      .keeps_named = false,
+      .number = "jnp.asarray({x}, {type})",
+      .cast = "{x}.astype({type})",
+      .transpose = "{x}.transpose{order}",
+      .arange = "jnp.arange({count})",
+      .positions = "_positions({count}{and_axes})",
+      .einsum = "jnp.einsum(\"{subscripts}\", {arrays}, precision=PRECISION{and_type})",
+      // Compilers for CPUs widen bf16 before they send it, and send twice as much.
+      .to_bits = "lax.bitcast_convert_type({}, jnp.uint16)",
+      .from_bits = "lax.bitcast_convert_type({}, jnp.bfloat16)",
+      .take_part = "lax.dynamic_slice_in_dim({x}, lax.axis_index({axes}) * {extent}, {extent}, axis={dimension})",
+      .all_to_all = "lax.all_to_all({x}, {axes}, split_axis={split}, concat_axis={joined}, tiled=True)",
+      .permute = "lax.ppermute({x}, {axes}, [{pairs}])",
+      .all_gather = "lax.all_gather({x}, {axes}, axis={dimension}, tiled=True)",
+      .reduce_scatter = "lax.psum_scatter({x}, {axes}, scatter_dimension={dimension}, tiled=True)",
+      .all_reduce = "lax.p{how}({x}, {axes})",
+      .parameters = "",
+      .imports = jax_imports,
+      .names = {"jax",   "jnp",         "lax",          "np",       "P",       "inputs",    "states",     "time",
                 "MESH",  "INPUTS",      "STATES",       "OUTPUTS",  "SCALARS", "PRECISION", "_positions", "_read",
-                "_half", "_to_integer", "_whole_power", "_uniform", "_normal"}) {}
-
-  const Lines& run() {
-    const std::set<std::string> read = scalars_read(graph_);
-    for (const ScalarDeclaration& scalar : graph_.scalars) {
-      if (read.count(scalar.name) != 0) declare(scalar);
-    }
-    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      const Vertex& vertex = graph_.vertices[v];
-      variables_.push_back(names_.unused(vertex.name));
-      if (is_input(vertex)) {
-        const bool is_of_step = is_state(graph_, v);
-        if (is_of_step && costs_ == nullptr) continue;  // initial values depend on no state
-        lines_.push_back(
-            fmt::format("{} = {}[{}]", variables_[v], is_of_step ? "states" : "inputs", python_text(vertex.name)));
-      } else {
-        compute(v);
-      }
-    }
-    return lines_;
-  }
-
-  const Lines& faults() const { return faults_; }
-  const std::string& variable(std::size_t v) const { return variables_[v]; }
-
-  /// The next value of a state, where that lies.
-  std::string next(std::size_t state) {
-    const State& of = graph_.steps.states[state];
-    if (!of.next) return variables_[of.now.index];
-    const std::size_t tensor = graph_.outputs[*of.next].index;
-    const std::optional<std::size_t> number = routes_.route_of_state(state);
-    return number ? brought(tensor, *number) : variables_[tensor];
-  }
-  const Lines& lines() const { return lines_; }
-
- private:
-  void declare(const ScalarDeclaration& scalar) {
-    const std::string name = names_.unused(scalar.name);
-    scalars_[scalar.name] = name;
-    if (scalar.is_iteration)
-      return lines_.push_back(fmt::format("{} = {}", name, costs_ == nullptr ? "0" : "states[\"iteration\"]"));
-    lines_.push_back(fmt::format("{} = {}[{}]", name, scalar.value ? "SCALARS" : "inputs", python_text(scalar.name)));
-  }
-
-  void compute(std::size_t v) {
-    const Vertex& vertex = graph_.vertices[v];
-    const VertexPlan& plan = plan_.vertices[v];
-    lines_.emplace_back();
-    lines_.push_back("# " + printable(formula(vertex, graph_)));
-    if (costs_ != nullptr && plan_.sites > 1) {
-      const std::int64_t bytes = costs_->vertices[v].bytes();
-      lines_.push_back(fmt::format("# {}; {}", cut_text(cut_of(vertex, plan)),
-                                   bytes == 0 ? "nothing moves" : bytes_text(bytes) + " move"));
-    }
-    JaxVertex of{
-        graph_, vertex, plan, mesh_, std::vector<std::string>(vertex.inputs.size()), [&](const std::string& name) {
-          return scalars_.at(name);
-        }};
-    for (const std::size_t operand : operands_read(vertex)) {
-      const std::size_t tensor = vertex.inputs[operand].index;
-      const std::optional<std::size_t> number = routes_.route_of(v, operand);
-      of.operands[operand] = number ? brought(tensor, *number) : variables_[tensor];
-    }
-    append(lines_, jax_lines(of, variables_[v], helpers_));
-  }
-
-  /// The variable of a tensor where a route brings it, after those that it is taken from.
-  std::string brought(std::size_t tensor, std::size_t number) {
-    std::vector<std::size_t> missing;
-    for (std::optional<std::size_t> at = number; at && brought_.count({tensor, *at}) == 0;
-         at = routes_.route(tensor, *at).source)
-      missing.push_back(*at);
-    for (; !missing.empty(); missing.pop_back()) bring(tensor, missing.back());
-    return brought_.at({tensor, number});
-  }
-
-  void bring(std::size_t tensor, std::size_t number) {
-    const Vertex& moved = graph_.vertices[tensor];
-    const Route& route = routes_.route(tensor, number);
-    const std::string from = route.source ? brought_.at({tensor, *route.source}) : variables_[tensor];
-    const Sharding have = sharding_of(routes_.source(tensor, number), mesh_);
-    const Sharding need = sharding_of(route.need, mesh_);
-    std::string& name = brought_[{tensor, number}];
-    name = from;
-    if (have == need) return;
-    const auto steps = collectives_between(have, need, mesh_);
-    if (const auto* const reason = std::get_if<std::string>(&steps)) {
-      faults_.push_back(
-          fmt::format("{} would have to be cut anew in a way that has no collectives: {}", moved.name, *reason));
-      return;
-    }
-    name = names_.unused(moved.name + "_moved");
-    // Compilers for CPUs widen bf16 before they send it, and send twice as much.
-    const bool as_bits = moved.dtype == DType::bf16;
-    if (as_bits) lines_.push_back(fmt::format("{} = lax.bitcast_convert_type({}, jnp.uint16)", name, from));
-    append(lines_, jax_lines(std::get<std::vector<Collective>>(steps), as_bits ? name : from, name,
-                             local_shape(moved.bound, have, mesh_), mesh_));
-    if (as_bits) lines_.push_back(fmt::format("{0} = lax.bitcast_convert_type({0}, jnp.bfloat16)", name));
-  }
-
-  const EinGraph& graph_;
-  const Plan& plan_;
-  JaxHelpers& helpers_;
-  const PlanCosts* costs_;
-  std::vector<MeshAxis> mesh_;
-  Transfers transfers_;
-  Routes routes_;
-  PythonNames names_;
-  Lines lines_;
-  Lines faults_;
-  std::vector<std::string> variables_;
-  std::map<std::string, std::string> scalars_;
-  std::map<std::pair<std::size_t, std::size_t>, std::string> brought_;
-};
-
-class JaxModule {
- public:
-  JaxModule(const Compiled& compiled, const PlanReport& report)
-      : compiled_(compiled), graph_(compiled.graph), report_(report), mesh_(mesh_of(report.plan.sites)) {}
-
-  std::string text() {
-    Lines reasons = refusals(graph_);
-    const Lines program = program_lines(reasons);
-    const Lines initial = initial_lines();
-    std::sort(reasons.begin(), reasons.end());
-    reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
-    if (!reasons.empty()) {
-      throw UserError(fmt::format("{} cannot be exported to JAX: {}\n  help: see docs/export.md for what can",
-                                  printable(compiled_.name), fmt::join(reasons, "\n  ")));
-    }
-    std::string text = head() + tables();
-    text += jax_helpers_text(helpers_) + jax_frame_text();
-    text += fmt::format(
-        "\n\ndef _program(inputs, states):\n    \"\"\"One step, of the parts that one device has.\"\"\"\n{}\n",
-        fmt::join(program, "\n"));
-    text += fmt::format("\n\ndef _initial(inputs):\n    \"\"\"The states before the first step, whole.\"\"\"\n{}\n",
-                        fmt::join(initial, "\n"));
-    return text + jax_main_text();
-  }
-
- private:
-  std::vector<std::int64_t> mesh_sizes() const {
-    std::vector<std::int64_t> sizes;
-    for (const MeshAxis& axis : mesh_) sizes.push_back(axis.size);
-    return sizes.empty() ? std::vector<std::int64_t>{1} : sizes;
-  }
-
-  Lines program_lines(Lines& reasons) {
-    JaxBody body(graph_, report_.plan, helpers_, &report_.costs);
-    body.run();
-    Lines results;
-    for (const VertexId output : outputs())
-      results.push_back(fmt::format("{}: {}", python_text(graph_[output].name), body.variable(output.index)));
-    for (std::size_t s = 0; s < graph_.steps.states.size(); ++s)
-      results.push_back(fmt::format("{}: {}", python_text(graph_[graph_.steps.states[s].now].name), body.next(s)));
-    if (counts_steps()) results.emplace_back("\"iteration\": states[\"iteration\"] + 1");
-    append(reasons, body.faults());
-    Lines lines;
-    append(lines, body.lines(), "    ");
-    lines.push_back(fmt::format("    return {{{}}}", fmt::join(results, ", ")));
-    return lines;
-  }
-
-  Lines initial_lines() {
-    Lines results;
-    Lines lines;
-    if (compiled_.initial) {
-      const EinGraph& graph = compiled_.initial->graph;
-      const Plan whole = whole_plan(graph);
-      JaxBody body(graph, whole, helpers_, nullptr);
-      body.run();
-      append(lines, body.lines(), "    ");
-      for (std::size_t s = 0; s < graph.steps.states.size(); ++s)
-        results.push_back(fmt::format("{}: {}", python_text(graph[graph.steps.states[s].now].name), body.next(s)));
-    }
-    if (counts_steps()) results.emplace_back("\"iteration\": jnp.int64(0)");
-    lines.push_back(fmt::format("    return {{{}}}", fmt::join(results, ", ")));
-    return lines;
-  }
-
-  bool counts_steps() const {
-    return std::any_of(graph_.scalars.begin(), graph_.scalars.end(),
-                       [](const ScalarDeclaration& scalar) { return scalar.is_iteration; });
-  }
-
-  /// The program's, and the condition that ends its steps.
-  std::vector<VertexId> outputs() const {
-    std::vector<VertexId> outputs = program_outputs(graph_);
-    if (!graph_.steps.until) return outputs;
-    const VertexId until = graph_.outputs[*graph_.steps.until];
-    if (std::find(outputs.begin(), outputs.end(), until) == outputs.end()) outputs.push_back(until);
-    return outputs;
-  }
-
-  std::string head() const {
-    return fmt::format(
-        "\"\"\"{}, planned by {} for {}: the program of each, for JAX.\n\n"
-        "{} predicted for a step, in which the devices receive {} from each other. Written by einrel.\n\"\"\"\n"
-        "import time\n\nimport jax\nimport jax.numpy as jnp\nimport numpy as np\nfrom jax import lax\n"
-        "from jax.sharding import Mesh, NamedSharding\nfrom jax.sharding import PartitionSpec as P\n\n"
-        "jax.config.update(\"jax_enable_x64\", True)\n",
-        docstring_text(printable(compiled_.name)), docstring_text(printable(report_.plan.planner)),
-        counted(static_cast<std::size_t>(report_.plan.sites), "device"), seconds_text(report_.costs.seconds),
-        bytes_text(report_.costs.bytes));
-  }
-
-  std::string entry(std::size_t v) const {
-    const Vertex& vertex = graph_.vertices[v];
-    return fmt::format("    {}: ({}, {}, {}),\n", python_text(vertex.name), shape_text(vertex.bound),
-                       jax_type(vertex.dtype),
-                       partition_spec(sharding_of(result_layout(vertex, report_.plan.vertices[v]), mesh_)));
-  }
-
-  struct Tables {
-    std::map<std::string, std::string> inputs;  ///< by name
-    std::string states;
-    std::string outputs;
-    std::map<std::string, std::string> scalars;
-    Lines read_by_initial;
-    std::int64_t once = 0;  ///< bytes of copies
+                "_half", "_to_integer", "_whole_power", "_uniform", "_normal"},
+      .unary = jax_unary,
+      .reducer = jax_reducer,
+      .rounded = jax_rounded,
+      .cut = partition_spec,
+      .constants = jax_constants,
+      .helpers = jax_helpers,
+      .frame = jax_frame,
+      .main = jax_main,
   };
-
-  void add_tensors(Tables& tables) const {
-    for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      const Vertex& vertex = graph_.vertices[v];
-      if (!is_input(vertex)) continue;
-      if (is_state(graph_, v)) {
-        tables.states += entry(v);
-      } else {
-        tables.inputs[vertex.name] = entry(v);
-      }
-      tables.once += (copies_of(report_.plan.vertices[v]) - 1) * static_cast<std::int64_t>(bytes_of(vertex));
-    }
-    if (counts_steps()) tables.states += "    \"iteration\": ((), jnp.int64, P()),\n";
-    for (const VertexId output : outputs()) tables.outputs += entry(output.index);
-  }
-
-  void add_scalars(const EinGraph& graph, Tables& tables) const {
-    for (const ScalarDeclaration& scalar : graph.scalars) {
-      const std::string name = python_text(scalar.name);
-      if (scalar.value) {
-        tables.scalars[scalar.name] = fmt::format("    {}: {},\n", name, python_number(*scalar.value));
-      } else if (!scalar.is_iteration) {
-        tables.inputs[scalar.name] =
-            fmt::format("    {}: ((), {}, P()),\n", name, jax_type(scalar.integer_type.value_or(DType::f64)));
-      }
-    }
-  }
-
-  /// Of inputs that only the first states are computed of, every device has a copy.
-  void add_initial(const EinGraph& graph, Tables& tables) const {
-    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-      const Vertex& vertex = graph.vertices[v];
-      if (!is_input(vertex) || is_state(graph, v)) continue;
-      tables.read_by_initial.push_back(python_text(vertex.name));
-      const std::string entry = fmt::format("    {}: ({}, {}, P()),\n", python_text(vertex.name),
-                                            shape_text(vertex.bound), jax_type(vertex.dtype));
-      if (tables.inputs.emplace(vertex.name, entry).second)
-        tables.once += (report_.plan.sites - 1) * static_cast<std::int64_t>(bytes_of(vertex));
-    }
-    const std::set<std::string> read = scalars_read(graph);
-    for (const ScalarDeclaration& scalar : graph.scalars) {
-      if (!scalar.value && !scalar.is_iteration && read.count(scalar.name) != 0)
-        tables.read_by_initial.push_back(python_text(scalar.name));
-    }
-    add_scalars(graph, tables);
-  }
-
-  std::string tables() const {
-    Tables tables;
-    add_tensors(tables);
-    add_scalars(graph_, tables);
-    if (compiled_.initial) add_initial(compiled_.initial->graph, tables);
-    const auto joined = [](const std::map<std::string, std::string>& entries) {
-      std::string text;
-      for (const auto& [name, entry] : entries) text += entry;
-      return dictionary(text);
-    };
-    return fmt::format(
-        "\nMESH = {}\n# Shape, type and which axes of the mesh cut each dimension.\n"
-        "INPUTS = {}\nSTATES = {}\nOUTPUTS = {}\n"
-        "# Inputs that the first states are computed of.\nREAD_BY_INITIAL = {}\n"
-        "# Bytes that all devices receive: in a step, and of copies of inputs and states before the first.\n"
-        "PREDICTED_BYTES = {}\nPREDICTED_BYTES_ONCE = {}\n{}{}",
-        mesh_text(), joined(tables.inputs), dictionary(tables.states), dictionary(tables.outputs),
-        python_tuple(tables.read_by_initial), report_.costs.bytes, tables.once,
-        tables.scalars.empty() ? "" : fmt::format("SCALARS = {}\n", joined(tables.scalars)),
-        helpers_.precision ? "PRECISION = lax.Precision.HIGHEST\n" : "");
-  }
-
-  static std::string dictionary(const std::string& entries) {
-    return entries.empty() ? "{}" : fmt::format("{{\n{}}}", entries);
-  }
-
-  std::string mesh_text() const {
-    std::vector<std::string> axes;
-    const std::vector<std::int64_t> sizes = mesh_sizes();
-    for (std::size_t a = 0; a < sizes.size(); ++a) axes.push_back(fmt::format("\"m{}\": {}", a, sizes[a]));
-    return fmt::format("{{{}}}", fmt::join(axes, ", "));
-  }
-
-  const Compiled& compiled_;
-  const EinGraph& graph_;
-  const PlanReport& report_;
-  std::vector<MeshAxis> mesh_;
-  JaxHelpers helpers_;
-};
+}
 
 }  // namespace
 
 std::string jax_source(const Compiled& compiled, const PlanReport& report) {
-  if (const std::string fault = spmd_fault(compiled.graph, report.plan); !fault.empty())
-    throw UserError(fmt::format("{}\n  help: plan with --spmd", fault));
-  return JaxModule(compiled, report).text();
+  return module_source(compiled, report, jax_library());
 }
 
 }  // namespace einrel

@@ -49,9 +49,9 @@ std::string python_tuple(const std::vector<std::string>& items) {
   return fmt::format("({}{})", fmt::join(items, ", "), items.size() == 1 ? "," : "");
 }
 
-std::string python_number(double number) {
-  if (std::isnan(number)) return "jnp.nan";
-  if (std::isinf(number)) return number > 0 ? "jnp.inf" : "-jnp.inf";
+std::string python_number(double number, std::string_view module) {
+  if (std::isnan(number)) return fmt::format("{}.nan", module);
+  if (std::isinf(number)) return fmt::format("{}{}.inf", number > 0 ? "" : "-", module);
   const std::string text = fmt::format("{}", number);
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }

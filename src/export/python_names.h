@@ -23,7 +23,7 @@ class PythonNames {
 std::string python_text(std::string_view text);
 /// "()", "(3,)", "(3, 4)"
 std::string python_tuple(const std::vector<std::string>& items);
-/// As Python writes it; infinities and NaN as jnp has them.
-std::string python_number(double number);
+/// As Python writes it; infinities and NaN as a module has them: "jnp.inf".
+std::string python_number(double number, std::string_view module);
 
 }  // namespace einrel

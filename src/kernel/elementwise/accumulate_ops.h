@@ -56,8 +56,8 @@ T* held_in(const Accumulators::State& state) {
 template <Reducer reducer>
 struct ReducerRow;
 #define EINREL_PAIR_REDUCER(...)
-#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept_, start, each, fold, continues, slope, sql, add, \
-                       merge)                                                                                          \
+#define EINREL_REDUCER(id, name, usage, meaning, result, traits, kept_, start, each, fold, continues, slope, sql, jax, \
+                       torch, add, merge)                                                                              \
   template <>                                                                                                          \
   struct ReducerRow<Reducer::id> {                                                                                     \
     static constexpr Kept kept = Kept::kept_;                                                                          \

@@ -90,9 +90,9 @@ class ScalarTranslator {
   std::string translate(const ApplyUnary& op) {
     const std::string x = pop().text;
     switch (op.function) {
-#define EINREL_UNARY(id, name, usage, meaning, traits, value, slope, sql) \
-  case UnaryFunction::id: {                                               \
-    return sql;                                                           \
+#define EINREL_UNARY(id, name, usage, meaning, traits, value, slope, sql, ...) \
+  case UnaryFunction::id: {                                                    \
+    return sql;                                                                \
   }
 #include "einsum/expr/functions.def"
     }

@@ -164,6 +164,8 @@ class Program {
   /// The plan as a module of Python, for JAX: the program that each device runs (docs/export.md). Options are those of
   /// the plan; `spmd` is always meant. Throws as explain does, and UserError that names what JAX has nothing for.
   std::string jax(const ExplainOptions& options = {}) const;
+  /// The same for PyTorch: one process of each device.
+  std::string torch(const ExplainOptions& options = {}) const;
 
   /// Computes the outputs from inputs by name; of a program with state those of RunOptions::steps steps. Each must have
   /// the declared type, and extents that agree; inputs that no output needs may be left out. The first run with inputs

@@ -1,4 +1,4 @@
-#include "export/jax_vertex.h"
+#include "export/vertex_lines.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
+#include "export/formula.h"
 #include "export/python_names.h"
 
 namespace einrel {
@@ -21,7 +22,7 @@ namespace {
 
 using LabelList = std::vector<std::size_t>;
 
-/// What a subscript of jnp.einsum may be.
+/// What a subscript of an einsum may be.
 constexpr std::string_view all_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
 template <class Number>
@@ -36,14 +37,22 @@ std::size_t place_of(const LabelList& list, std::size_t label) {
 }
 bool has_label(const LabelList& list, std::size_t label) { return place_of(list, label) < list.size(); }
 
+std::string reshaped(const std::string& array, const std::vector<std::int64_t>& shape) {
+  return fmt::format("{}.reshape({})", array, shape.empty() ? "()" : fmt::format("{}", fmt::join(shape, ", ")));
+}
+
+std::string transposed(const std::string& array, const LabelList& order, const ArrayLibrary& library) {
+  return fmt::format(fmt::runtime(library.transpose), fmt::arg("x", array), fmt::arg("order", numbers_tuple(order)));
+}
+
 /// An array with these labels as dimensions, beside others whose dimensions are those of `all`: transposed, and with
 /// new dimensions of 1 between.
-std::string aligned(std::string text, const LabelList& labels, const LabelList& all) {
+std::string aligned(std::string text, const LabelList& labels, const LabelList& all, const ArrayLibrary& library) {
   LabelList to(labels.size());
   std::iota(to.begin(), to.end(), std::size_t{0});
   std::sort(to.begin(), to.end(),
             [&](std::size_t a, std::size_t b) { return place_of(all, labels[a]) < place_of(all, labels[b]); });
-  if (!std::is_sorted(to.begin(), to.end())) text += fmt::format(".transpose{}", numbers_tuple(to));
+  if (!std::is_sorted(to.begin(), to.end())) text = transposed(text, to, library);
   std::vector<std::string> index;
   bool has_new = false;
   for (const std::size_t label : all) {
@@ -53,10 +62,6 @@ std::string aligned(std::string text, const LabelList& labels, const LabelList& 
     has_new = has_new || !is_there;
   }
   return has_new ? fmt::format("{}[{}]", text, fmt::join(index, ", ")) : text;
-}
-
-std::string in_parentheses(const std::string& text) {
-  return text.find(' ') == std::string::npos ? text : fmt::format("({})", text);
 }
 
 /// The two factors of which a formula is the product, if it is one of floats.
@@ -83,10 +88,18 @@ std::vector<ScalarExpr> factors_of(const ScalarExpr& body) {
   return factors;
 }
 
+/// A call along axes of the mesh.
+template <class... More>
+std::string along(std::string_view call, const std::string& array, const std::vector<std::size_t>& axes,
+                  const More&... more) {
+  return fmt::format(fmt::runtime(call), fmt::arg("x", array), fmt::arg("axes", axes_tuple(axes)),
+                     fmt::arg("names", axis_names(axes)), more...);
+}
+
 class EinSumWriter {
  public:
-  EinSumWriter(const JaxVertex& of, JaxHelpers& helpers)
-      : of_(of), einsum_(std::get<EinSum>(of.vertex.op)), helpers_(helpers) {
+  EinSumWriter(const DeviceVertex& of, const ArrayLibrary& library, ModuleNeeds& needs)
+      : of_(of), einsum_(std::get<EinSum>(of.vertex.op)), library_(library), needs_(needs) {
     for (std::size_t l = 0; l < einsum_.labels.size(); ++l)
       extents_.push_back(einsum_.labels[l].extent.value() / of.plan.grid[l]);
     all_ = einsum_.output;
@@ -94,36 +107,40 @@ class EinSumWriter {
   }
 
   std::vector<std::string> lines(const std::string& name) {
-    if (!einsum_.reducer) return {fmt::format("{} = {}", name, stored(whole(einsum_.body, all_), einsum_.body.type()))};
-    std::vector<std::string> lines{fmt::format("{} = {}", name, reduced())};
+    if (!einsum_.reducer)
+      return {fmt::format("{} = {}", name, stored(whole(einsum_.body, all_), einsum_.body.type()).text)};
+    std::vector<std::string> lines{fmt::format("{} = {}", name, reduced().text)};
     const bool is_truth = result_of(*einsum_.reducer) == ReducedAs::truth;
     if (partial_sites(of_.vertex, of_.plan) > 1) {
-      if (is_truth) lines.push_back(fmt::format("{0} = {0}.astype(jnp.uint8)", name));
+      if (is_truth) {
+        const std::string bytes = fmt::format("{}.uint8", library_.module);
+        lines.push_back(fmt::format("{} = {}", name, cast_text({name}, bytes, library_).text));
+      }
       lines.push_back(fmt::format("{} = {}", name, added_up(name)));
       if (is_truth) lines.push_back(fmt::format("{0} = {0} != 0", name));
     }
     const DType type = reduced_type(*einsum_.reducer, einsum_.body.type());
-    std::string finished = name;
+    PythonText finished{name};
     if (*einsum_.reducer == Reducer::mean) {
       double count = 1;
       for (const std::size_t label : einsum_.reduced)
         count *= static_cast<double>(einsum_.labels[label].extent.value());
-      finished = fmt::format("{} / {}", name, count);
+      finished = {fmt::format("{} / {}", name, count), Binding::product};
     }
     finished = stored(finished, type);
-    if (finished != name) lines.push_back(fmt::format("{} = {}", name, finished));
+    if (finished.text != name) lines.push_back(fmt::format("{} = {}", name, finished.text));
     return lines;
   }
 
  private:
-  std::string stored(const std::string& text, DType type) const {
-    if (type == of_.vertex.dtype) return text;
+  PythonText stored(const PythonText& array, DType type) const {
     const DType to = of_.vertex.dtype;
-    const std::string array = fmt::format("jnp.asarray({})", text);
+    if (type == to) return array;
     const auto* const round = std::get_if<Round>(&einsum_.body.steps.back().op);
     const bool is_rounded = !einsum_.reducer && round != nullptr && round->to == to;
-    return fmt::format("{}.astype({})", is_narrow(to) && !is_rounded ? jax_rounded(array, to, helpers_) : array,
-                       jax_type(to));
+    const bool needs_rounding = is_narrow(to) && !is_rounded && !(library_.casts_round && type == DType::f32);
+    return cast_text(needs_rounding ? PythonText{library_.rounded(array, type, to, needs_)} : array,
+                     python_type(library_, to), library_);
   }
 
   std::vector<std::int64_t> shape_of(const LabelList& labels) const {
@@ -134,11 +151,13 @@ class EinSumWriter {
 
   /// The label's positions in the whole tensor.
   std::string positions(std::size_t label, const LabelList& all) {
-    helpers_.positions = true;
+    needs_.positions = true;
     const auto axes = axes_of(of_.mesh, of_.plan.grid[label], of_.plan.strides[label]);
-    std::string text = fmt::format("_positions({}{}{})", extents_[label], axes->empty() ? "" : ", ",
-                                   axes->empty() ? "" : jax_axes(*axes));
-    return aligned(std::move(text), {label}, all);
+    const auto and_if_any = [&](const std::string& text) { return axes->empty() ? "" : ", " + text; };
+    std::string text = fmt::format(fmt::runtime(library_.positions), fmt::arg("count", extents_[label]),
+                                   fmt::arg("and_axes", and_if_any(axes_tuple(*axes))),
+                                   fmt::arg("and_names", and_if_any(axis_names(*axes))));
+    return aligned(std::move(text), {label}, all, library_);
   }
 
   LabelList labels_of(const ScalarExpr& expr) const {
@@ -161,7 +180,11 @@ class EinSumWriter {
   std::string read(std::size_t operand, const LabelList& all) {
     const DType type = of_.graph[of_.vertex.inputs[operand]].dtype;
     const std::string text = elements(operand, all);
-    return is_narrow(type) ? fmt::format("{}.astype(jnp.float32)", text) : text;
+    return is_narrow(type) ? widened(text) : text;
+  }
+
+  std::string widened(const std::string& array) const {
+    return cast_text({array}, python_type(library_, DType::f32), library_).text;
   }
 
   /// Whether an index walks through the part of the dimension that the site has, one by one.
@@ -188,18 +211,19 @@ class EinSumWriter {
     }
     const std::string& array = of_.operands[operand];
     if (!is_plain) return gathered(operand, all);
-    return aligned(has_constant ? fmt::format("{}[{}]", array, fmt::join(slices, ", ")) : array, labels, all);
+    return aligned(has_constant ? fmt::format("{}[{}]", array, fmt::join(slices, ", ")) : array, labels, all, library_);
   }
 
   std::string gathered(std::size_t operand, const LabelList& all) {
-    helpers_.read = true;
+    needs_.read = true;
     const Access& access = einsum_.operands[operand];
     std::vector<std::string> indices;
     for (std::size_t d = 0; d < access.indices.size(); ++d) {
       const Index& index = access.indices[d];
       if (walks(operand, d)) {
         const std::size_t label = *plain_label(index);
-        indices.push_back(aligned(fmt::format("jnp.arange({})", extents_[label]), {label}, all));
+        std::string here = fmt::format(fmt::runtime(library_.arange), fmt::arg("count", extents_[label]));
+        indices.push_back(aligned(std::move(here), {label}, all, library_));
         continue;
       }
       std::vector<std::string> terms;
@@ -211,61 +235,48 @@ class EinSumWriter {
       indices.push_back(fmt::format("{}", fmt::join(terms, " + ")));
     }
     return fmt::format("_read({}, {}{})", of_.operands[operand], python_tuple(indices),
-                       access.pad ? fmt::format(", {}", python_number(*access.pad)) : "");
+                       access.pad ? fmt::format(", {}", python_number(*access.pad, library_.module)) : "");
   }
 
-  std::string formula(const ScalarExpr& expr, const LabelList& all) {
-    return jax_formula(expr,
-                       {[&](std::size_t operand) { return read(operand, all); },
-                        [&](std::size_t label) { return positions(label, all); }, of_.scalar},
-                       helpers_);
+  PythonText formula(const ScalarExpr& expr, const LabelList& all) {
+    return formula_text(expr,
+                        {[&](std::size_t operand) { return PythonText{read(operand, all)}; },
+                         [&](std::size_t label) { return PythonText{positions(label, all)}; }, of_.scalar},
+                        library_, needs_);
   }
 
   /// Of all these labels, also where no value depends on one of them.
-  std::string whole(const ScalarExpr& expr, const LabelList& all) {
-    const std::string text = formula(expr, all);
-    return labels_of(expr) == all ? text : fmt::format("jnp.broadcast_to({}, {})", text, numbers_tuple(shape_of(all)));
+  PythonText whole(const ScalarExpr& expr, const LabelList& all) {
+    PythonText text = formula(expr, all);
+    if (labels_of(expr) == all) return text;
+    return {fmt::format("{}.broadcast_to({}, {})", library_.module, text.text, numbers_tuple(shape_of(all)))};
   }
 
-  std::string reduced() {
-    if (std::optional<std::string> product = sum_of_product()) return *product;
+  PythonText reduced() {
+    if (std::optional<PythonText> product = sum_of_product()) return *product;
     const Reducer reducer = *einsum_.reducer;
-    std::string values = whole(einsum_.body, all_);
+    const PythonText values = whole(einsum_.body, all_);
     const DType type = reduced_type(reducer, einsum_.body.type());
+    const bool is_cast = type != einsum_.body.type();
     std::vector<std::size_t> axes;
     for (std::size_t l = einsum_.output.size(); l < all_.size(); ++l) axes.push_back(l);
     const std::string over = axes.size() == 1 ? fmt::format("{}", axes.front()) : numbers_tuple(axes);
-    const auto by = [&](std::string_view name) { return fmt::format("{}({}, axis={})", name, values, over); };
-    const bool is_counted = type != einsum_.body.type() || is_integer(type);
-    const auto counted = [&](std::string_view name) {
-      return is_counted ? fmt::format("{}({}, axis={}, dtype={})", name, values, over, jax_type(type)) : by(name);
+    const auto reducing = [&](const std::string& array, std::string_view dimensions) {
+      return fmt::format("{}, {}={}", array, library_.axis, dimensions);
     };
-    switch (reducer) {
-      case Reducer::sumsq:
-        values = fmt::format("jnp.square({})",
-                             is_counted ? fmt::format("jnp.asarray({}, {})", values, jax_type(type)) : values);
-        return counted("jnp.sum");
-      case Reducer::sum:
-      case Reducer::mean: return counted("jnp.sum");
-      case Reducer::prod: return counted("jnp.prod");
-      case Reducer::max: return by("jnp.max");
-      case Reducer::min: return by("jnp.min");
-      case Reducer::any: return by("jnp.any");
-      case Reducer::all: return by("jnp.all");
-      case Reducer::logsumexp:
-        if (is_counted) values = fmt::format("jnp.asarray({}, {})", values, jax_type(type));
-        return by("jax.nn.logsumexp");
-      case Reducer::argmax:
-      case Reducer::argmin: break;
-    }
     std::vector<std::int64_t> flat = shape_of(einsum_.output);
     flat.push_back(-1);
-    return fmt::format("jnp.{}({}.reshape{}, axis=-1).astype(jnp.int64)", name_of(reducer), in_parentheses(values),
-                       numbers_tuple(flat));
+    const std::string as_type = python_type(library_, type);
+    const std::string wide = is_cast ? cast_text(values, as_type, library_).text : values.text;
+    return {fmt::format(fmt::runtime(library_.reducer(reducer)), fmt::arg("x", reducing(values.text, over)),
+                        fmt::arg("wide", reducing(wide, over)),
+                        fmt::arg("squares", reducing(fmt::format("{}.square({})", library_.module, wide), over)),
+                        fmt::arg("last", reducing(reshaped(within(values, Binding::name), flat), "-1")),
+                        fmt::arg("as_type", is_cast || is_integer(type) ? fmt::format(", dtype={}", as_type) : ""))};
   }
 
-  /// jnp.einsum of the factors, each computed over its own labels; nothing where that is not what is computed.
-  std::optional<std::string> sum_of_product() {
+  /// An einsum of the factors, each computed over its own labels; nothing where that is not what is computed.
+  std::optional<PythonText> sum_of_product() {
     const DType type = einsum_.body.type();
     const bool adds = *einsum_.reducer == Reducer::sum || *einsum_.reducer == Reducer::mean;
     if (!adds || !is_float(type) || einsum_.labels.size() > all_letters.size()) return std::nullopt;
@@ -277,26 +288,29 @@ class EinSumWriter {
     for (const ScalarExpr& factor : factors_of(einsum_.body)) {
       const LabelList labels = labels_of(factor);
       if (labels.empty() && operands_read(factor).empty()) {
-        scales.push_back(in_parentheses(formula(factor, {})));
+        scales.push_back(within(formula(factor, {}), Binding::product));
         continue;
       }
       seen.insert(labels.begin(), labels.end());
       const std::optional<std::size_t> plain = plain_operand(factor);
       is_narrow_alone = is_narrow_alone && plain && is_narrow(of_.graph[of_.vertex.inputs[*plain]].dtype);
-      arrays.push_back(plain ? of_.operands[*plain] : formula(factor, labels));
+      arrays.push_back(plain ? of_.operands[*plain] : formula(factor, labels).text);
       subscripts.push_back(letters(plain ? operand_list(*plain) : labels));
       if (plain && is_narrow(of_.graph[of_.vertex.inputs[*plain]].dtype)) narrow_.push_back(arrays.size() - 1);
     }
     if (arrays.size() < 2 || seen.size() != all_.size()) return std::nullopt;
-    if (!is_narrow_alone) {
-      for (const std::size_t at : narrow_) arrays[at] += ".astype(jnp.float32)";
+    const bool widens = is_narrow_alone && library_.einsum_widens;
+    if (!widens) {
+      for (const std::size_t at : narrow_) arrays[at] = widened(arrays[at]);
     }
-    helpers_.precision = true;
-    std::string text = fmt::format("jnp.einsum(\"{}->{}\", {}, precision=PRECISION{})", fmt::join(subscripts, ","),
-                                   letters(einsum_.output), fmt::join(arrays, ", "),
-                                   is_narrow_alone ? fmt::format(", preferred_element_type={}", jax_type(type)) : "");
+    needs_.precision = true;
+    std::string text = fmt::format(
+        fmt::runtime(library_.einsum),
+        fmt::arg("subscripts", fmt::format("{}->{}", fmt::join(subscripts, ","), letters(einsum_.output))),
+        fmt::arg("arrays", fmt::format("{}", fmt::join(arrays, ", "))),
+        fmt::arg("and_type", widens ? fmt::format(", preferred_element_type={}", python_type(library_, type)) : ""));
     for (const std::string& scale : scales) text = fmt::format("{} * {}", scale, text);
-    return text;
+    return PythonText{text, scales.empty() ? Binding::name : Binding::product};
   }
 
   LabelList operand_list(std::size_t operand) const {
@@ -335,19 +349,21 @@ class EinSumWriter {
       axes.insert(axes.end(), own->begin(), own->end());
     }
     std::sort(axes.begin(), axes.end());
+    needs_.lines.insert(axes);
     if (of_.plan.scatter) {
-      return fmt::format("lax.psum_scatter({}, {}, scatter_dimension={}, tiled=True)", name, jax_axes(axes),
-                         place_of(einsum_.output, *of_.plan.scatter));
+      return along(library_.reduce_scatter, name, axes,
+                   fmt::arg("dimension", place_of(einsum_.output, *of_.plan.scatter)));
     }
     const Reducer reducer = *einsum_.reducer;
     const bool is_most = reducer == Reducer::max || reducer == Reducer::any;
     const bool is_least = reducer == Reducer::min || reducer == Reducer::all;
-    return fmt::format("lax.p{}({}, {})", is_most ? "max" : is_least ? "min" : "sum", name, jax_axes(axes));
+    return along(library_.all_reduce, name, axes, fmt::arg("how", is_most ? "max" : is_least ? "min" : "sum"));
   }
 
-  const JaxVertex& of_;
+  const DeviceVertex& of_;
   const EinSum& einsum_;
-  JaxHelpers& helpers_;
+  const ArrayLibrary& library_;
+  ModuleNeeds& needs_;
   std::vector<std::int64_t> extents_;  ///< of the part that one site computes, per label
   LabelList all_;                      ///< the output's labels, then those that are reduced
   std::vector<std::size_t> narrow_;
@@ -357,7 +373,8 @@ bool is_grouped(const LabelGroups& groups) {
   return std::any_of(groups.begin(), groups.end(), [](const auto& group) { return group.size() != 1; });
 }
 
-std::vector<std::string> view_lines(const JaxVertex& of, const View& view, const std::string& name) {
+std::vector<std::string> view_lines(const DeviceVertex& of, const View& view, const std::string& name,
+                                    const ArrayLibrary& library) {
   LabelList from;
   LabelList to;
   for (const auto& group : view.from) from.insert(from.end(), group.begin(), group.end());
@@ -371,39 +388,36 @@ std::vector<std::string> view_lines(const JaxVertex& of, const View& view, const
     for (const std::size_t label : group) joined.back() *= extent(label);
   }
   std::string text = of.operands.front();
-  if (is_grouped(view.from)) text += fmt::format(".reshape{}", numbers_tuple(split));
+  if (is_grouped(view.from)) text = reshaped(text, split);
   if (from != to) {
     LabelList order;
     for (const std::size_t label : to) order.push_back(place_of(from, label));
-    text += fmt::format(".transpose{}", numbers_tuple(order));
+    text = transposed(text, order, library);
   }
-  if (is_grouped(view.to)) text += fmt::format(".reshape{}", numbers_tuple(joined));
+  if (is_grouped(view.to)) text = reshaped(text, joined);
   return {fmt::format("{} = {}", name, text)};
 }
 
-std::vector<std::string> opaque_lines(const JaxVertex& of, const Opaque& opaque, const std::string& name) {
+std::vector<std::string> opaque_lines(const DeviceVertex& of, const Opaque& opaque, const std::string& name,
+                                      const ArrayLibrary& library) {
   LabelList order;
   for (std::size_t label = 0; label < opaque.labels.size(); ++label) {
     if (has_label(opaque.operand, label)) order.push_back(place_of(opaque.operand, label));
   }
   std::string matrices = of.operands.front();
-  if (!std::is_sorted(order.begin(), order.end())) matrices += fmt::format(".transpose{}", numbers_tuple(order));
-  if (opaque.function == OpaqueFunction::inverse) return {fmt::format("{} = jnp.linalg.inv({})", name, matrices)};
-  return {fmt::format("{} = jnp.linalg.qr({})[{}]", name, matrices, opaque.output)};
+  if (!std::is_sorted(order.begin(), order.end())) matrices = transposed(matrices, order, library);
+  if (opaque.function == OpaqueFunction::inverse)
+    return {fmt::format("{} = {}.linalg.inv({})", name, library.module, matrices)};
+  return {fmt::format("{} = {}.linalg.qr({})[{}]", name, library.module, matrices, opaque.output)};
 }
 
 }  // namespace
 
-std::string jax_axes(const std::vector<std::size_t>& axes) {
-  std::vector<std::string> names;
-  for (const std::size_t axis : axes) names.push_back(fmt::format("\"m{}\"", axis));
-  return names.size() == 1 ? names.front() : python_tuple(names);
-}
-
-std::vector<std::string> jax_lines(const JaxVertex& of, const std::string& name, JaxHelpers& helpers) {
-  if (const View* const view = view_of(of.vertex)) return view_lines(of, *view, name);
-  if (const Opaque* const opaque = opaque_of(of.vertex)) return opaque_lines(of, *opaque, name);
-  return EinSumWriter(of, helpers).lines(name);
+std::vector<std::string> vertex_lines(const DeviceVertex& of, const std::string& name, const ArrayLibrary& library,
+                                      ModuleNeeds& needs) {
+  if (const View* const view = view_of(of.vertex)) return view_lines(of, *view, name, library);
+  if (const Opaque* const opaque = opaque_of(of.vertex)) return opaque_lines(of, *opaque, name, library);
+  return EinSumWriter(of, library, needs).lines(name);
 }
 
 namespace {
@@ -411,29 +425,33 @@ namespace {
 /// Writes steps, and follows the shape of what a site has.
 class StepWriter {
  public:
-  StepWriter(std::string array, std::vector<std::int64_t> shape, const std::vector<MeshAxis>& mesh)
-      : array_(std::move(array)), shape_(std::move(shape)), mesh_(mesh) {}
+  StepWriter(std::string array, std::vector<std::int64_t> shape, const std::vector<MeshAxis>& mesh,
+             const ArrayLibrary& library, ModuleNeeds& needs)
+      : array_(std::move(array)), shape_(std::move(shape)), mesh_(mesh), library_(library), needs_(needs) {}
 
   std::string write(const TakePart& step) {
     std::int64_t& extent = shape_[step.dimension];
     extent /= sites_along(step.axes);
-    return fmt::format("lax.dynamic_slice_in_dim({}, lax.axis_index({}) * {}, {}, axis={})", array_,
-                       jax_axes(step.axes), extent, extent, step.dimension);
+    return along(library_.take_part, array_, step.axes, fmt::arg("extent", extent),
+                 fmt::arg("dimension", step.dimension));
   }
   std::string write(const AllToAll& step) {
+    needs_.lines.insert(step.axes);
     shape_[step.split] /= sites_along(step.axes);
     shape_[step.joined] *= sites_along(step.axes);
-    return fmt::format("lax.all_to_all({}, {}, split_axis={}, concat_axis={}, tiled=True)", array_, jax_axes(step.axes),
-                       step.split, step.joined);
+    return along(library_.all_to_all, array_, step.axes, fmt::arg("split", step.split),
+                 fmt::arg("joined", step.joined));
   }
   std::string write(const PermuteSites& step) const {
+    needs_.lines.insert(step.axes);
     std::vector<std::string> pairs;
     for (const auto& [from, to] : step.pairs) pairs.push_back(fmt::format("({}, {})", from, to));
-    return fmt::format("lax.ppermute({}, {}, [{}])", array_, jax_axes(step.axes), fmt::join(pairs, ", "));
+    return along(library_.permute, array_, step.axes, fmt::arg("pairs", fmt::format("{}", fmt::join(pairs, ", "))));
   }
   std::string write(const AllGather& step) {
+    needs_.lines.insert(step.axes);
     shape_[step.dimension] *= sites_along(step.axes);
-    return fmt::format("lax.all_gather({}, {}, axis={}, tiled=True)", array_, jax_axes(step.axes), step.dimension);
+    return along(library_.all_gather, array_, step.axes, fmt::arg("dimension", step.dimension));
   }
   std::string write(const ReorderHere& step) const {
     const auto at = static_cast<std::ptrdiff_t>(step.dimension);
@@ -446,8 +464,7 @@ class StepWriter {
     std::vector<std::size_t> order(split.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     for (std::size_t i = 0; i < step.to.size(); ++i) order[step.dimension + i] = step.dimension + step.to[i];
-    return fmt::format("{}.reshape{}.transpose{}.reshape{}", array_, numbers_tuple(split), numbers_tuple(order),
-                       numbers_tuple(shape_));
+    return reshaped(transposed(reshaped(array_, split), order, library_), shape_);
   }
 
   void goes_on_with(const std::string& array) { array_ = array; }
@@ -462,14 +479,17 @@ class StepWriter {
   std::string array_;
   std::vector<std::int64_t> shape_;
   const std::vector<MeshAxis>& mesh_;
+  const ArrayLibrary& library_;
+  ModuleNeeds& needs_;
 };
 
 }  // namespace
 
-std::vector<std::string> jax_lines(const std::vector<Collective>& steps, const std::string& from,
-                                   const std::string& name, std::vector<std::int64_t> shape,
-                                   const std::vector<MeshAxis>& mesh) {
-  StepWriter writer(from, std::move(shape), mesh);
+std::vector<std::string> step_lines(const std::vector<Collective>& steps, const std::string& from,
+                                    const std::string& name, std::vector<std::int64_t> shape,
+                                    const std::vector<MeshAxis>& mesh, const ArrayLibrary& library,
+                                    ModuleNeeds& needs) {
+  StepWriter writer(from, std::move(shape), mesh, library, needs);
   std::vector<std::string> lines;
   for (const Collective& step : steps) {
     const std::string text = std::visit([&](const auto& each) { return writer.write(each); }, step);

@@ -1,0 +1,171 @@
+"""Documents of test/lang as programs for another library: what they have to give, and how they are exported and compared."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(ROOT / "test/cli"), str(ROOT / "test/lang")]
+
+import documents  # noqa: E402
+import einrel_process  # noqa: E402
+from script_documents import array_of, file_array  # noqa: E402
+
+TOLERANCES = {"f64": 1e-11, "f32": 2e-5, "bf16": 2e-2, "f16": 2e-3}
+# By document, why it is not exported.
+REFUSED = {
+    "23_empty": "a label without positions",
+    "90_inverse": "a label without positions",
+    "90_qr": "a label without positions",
+    "94_complex": "complex numbers",
+}
+NUMPY_TYPES = {"f32": "float32", "f64": "float64", "bf16": "bfloat16", "f16": "float16", "i32": "int32", "i64": "int64", "bool": "bool"}
+TYPES = "|".join(NUMPY_TYPES)
+
+
+def known():
+    """By name, the documents that are programs and run."""
+    read = (documents.read(path) for path in sorted((ROOT / "test/lang").glob("*.ein")))
+    return {document.name: document for document in read if not document.is_refused and not document.failure}
+
+
+class ExportedPrograms:
+    """Tests of one library: its option of explain, what runs the modules of a folder, for how many devices, names in modules,
+    and by document tensors that come out otherwise."""
+
+    option = runner = ""
+    sites = helpers = ()
+    different = {}
+    moves_less = {}
+
+    def options(self, document):
+        return [word for label, extent in document.dims().items() for word in ("--dim", f"{label}={extent}")]
+
+    def wanted(self, document, arrays):
+        """What einrel run gives, by output: the type and an array."""
+        run = ["run", document.path, *self.options(document)]
+        run += [word for scalar, value in document.assignments("scalar").items() for word in ("--scalar", f"{scalar}={value}")]
+        if document.has_state:
+            run += ["--steps", str(self.steps(document))]
+        for name, info in document.inputs().items():
+            np.save(self.path(f"in {name}.npy"), file_array(arrays[name], info))
+            run += ["--in", f"{name}={self.path(f'in {name}.npy')}"]
+        names = re.findall(rf"^(\S+) +(?:{TYPES})\b", self.succeed(*run).out, re.M)
+        self.succeed(*run, *(word for name in names for word in ("--out", f"{name}={self.path(f'out {name}.npy')}")), "--overwrite")
+        return {name: array_of(self.path(f"out {name}.npy")) for name in names}
+
+    def steps(self, document):
+        return int((document.rests("steps") or ["1"])[0])
+
+    def export(self, document, arrays, sites):
+        """Why the document is not exported; None where it is."""
+        path = Path(self.path(f"{document.name}_{sites}.py"))
+        told = einrel_process.einrel("explain", document.path, *self.options(document), "--sites", str(sites), "--spmd", self.option, path)
+        if told.code != 0:
+            self.assertEqual(told.code, 1, told)
+            self.assertFalse(path.exists())
+            return told.err
+        scalars = {name: float(value) for name, value in document.assignments("scalar").items()}
+        path.with_suffix(".json").write_text(json.dumps({"steps": self.steps(document), "scalars": scalars}))
+        np.savez(path.with_suffix(".npz"), **arrays)
+        return None
+
+    def run_exported(self):
+        done = subprocess.run([sys.executable, Path(__file__).with_name(self.runner), self.folder], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr[-4000:])
+
+    def expect(self, document, sites, wanted):
+        path = Path(self.path(f"{document.name}_{sites}.py"))
+        self.assertFalse(path.with_suffix(".error").exists(), path.with_suffix(".error").exists() and path.with_suffix(".error").read_text()[-2000:])
+        moved, predicted = map(int, path.with_suffix(".bytes").read_text().split())
+        if document.name in self.moves_less:
+            self.assertLessEqual(moved, predicted)
+        else:
+            self.assertEqual(moved, predicted, "bytes that the program moves, and predicted ones")
+        found = np.load(path.with_suffix(".out.npz"))
+        types = json.loads(path.with_suffix(".types").read_text())
+        for name, (dtype, array) in wanted.items():
+            self.assertEqual(found[name].shape, array.shape, name)
+            self.assertEqual(types[name], NUMPY_TYPES[dtype], name)
+            if name not in self.different.get(document.name, ()):
+                tolerance = TOLERANCES.get(dtype, 0)
+                largest = np.max(np.abs(array), initial=0, where=np.isfinite(array))
+                np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance * min(1, largest), err_msg=name)
+
+    def test_documents_give_what_a_run_gives_and_move_what_is_predicted(self):
+        self.check(known(), self.sites)
+
+    def check(self, chosen, sites):
+        exported = {}
+        for name, document in chosen.items():
+            arrays = document.arrays()
+            refused = {self.export(document, arrays, count) for count in sites} - {None}
+            with self.subTest(document=name):
+                self.assertEqual(bool(refused), name in REFUSED, refused)
+                self.assertTrue(all(REFUSED.get(name, "") in why for why in refused), refused)
+            if not refused:
+                exported[name] = self.wanted(document, arrays)
+        self.run_exported()
+        for name, wanted in exported.items():
+            for count in sites:
+                with self.subTest(document=name, sites=count):
+                    self.expect(chosen[name], count, wanted)
+
+    def test_linear_algebra_is_of_whole_matrices(self):
+        program = self.text_file("linear.ein", "dims b=4 i=3 j=3 k=3\ninput X[b,i,j] : f64\nY[b,i,j] = inverse[i,j](X[b,i,j])\n"
+                                 "Q[b,i,k] = qr_q[i,j,k](X[b,i,j])\nR[b,k,j] = qr_r[i,j,k](X[b,i,j])\noutput Y, Q, R\n")
+        document = documents.read(Path(program))
+        arrays = {"X": np.random.default_rng(1).normal(size=(4, 3, 3))}
+        self.assertIsNone(self.export(document, arrays, 2))
+        self.run_exported()
+        self.expect(document, 2, self.wanted(document, arrays))
+
+    def test_small_halves_are_not_lost(self):
+        small = [2.0**-24, 2.0**-25, 1.5 * 2.0**-24, -3e-7, 5e-5, 2.0**-14, 6.1e-5, 65519.0, 65520.0, 0.1]
+        wanted = {"Z": np.float32(small).astype(np.float16), "W": np.float16(small).astype(np.float32)}
+        program = self.text_file("halves.ein", f"dims i={len(small)}\ninput X[i] : f32\nZ[i] = f16(X[i])\nW[i] = f32(f16(X[i]))\noutput Z, W\n")
+        document = documents.read(Path(program))
+        self.assertIsNone(self.export(document, {"X": np.float32(small)}, 2))
+        self.run_exported()
+        found = np.load(self.path("halves_2.out.npz"))
+        for name in ("Z", "W"):
+            self.assertEqual(found[name].dtype, wanted[name].dtype)
+            np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
+
+    def test_names_and_files_with_quotes(self):
+        names = self.helpers
+        labels = [f"l{i}" for i in range(30)]
+        text = "dims i=4 " + " ".join(f"{label}=1" for label in labels) + "\n"
+        text += "".join(f"input {name}[i] : f64\n" for name in names) + f"input L[{','.join(labels)}] : f64\ninput R[l29,i] : f64\n"
+        text += "S[i] = " + " + ".join(f"{name}[i]" for name in names) + "\n"
+        text += "Y[i] = f64(i64(S[i] * 3) ** 2) + f64(f16(S[i])) + pad(S[i-1], 0)\n"
+        text += f"M[i] = sum[{','.join(labels)}] L[{','.join(labels)}] * R[l29,i]\noutput Y, M\n"
+        program = self.text_file('a"""\\b.ein', text)
+        document = documents.read(Path(program))
+        random = np.random.default_rng(2)
+        arrays = {name: random.normal(size=4) for name in names} | {"L": random.normal(size=(1,) * 30), "R": random.normal(size=(1, 4))}
+        path = Path(self.path("quoted_2.py"))
+        self.succeed("explain", program, "--sites", "2", "--spmd", self.option, path)
+        path.with_suffix(".json").write_text(json.dumps({"steps": 1, "scalars": {}}))
+        np.savez(path.with_suffix(".npz"), **arrays)
+        self.run_exported()
+        found = np.load(self.path("quoted_2.out.npz"))
+        for name, (_, array) in self.wanted(document, arrays).items():
+            np.testing.assert_allclose(found[name], array, rtol=1e-12, err_msg=name)
+
+    def test_programs_run_by_themselves(self):
+        for name in ("power_iteration", "kmeans", "train_dropout"):
+            path = Path(self.path(f"{name}_{self.sites[1]}.py"))
+            self.succeed("explain", ROOT / f"examples/{name}.ein", "--sites", str(self.sites[1]), "--spmd", self.option, path)
+            path.with_suffix(".json").write_text(json.dumps({"is_program": True}))
+        self.run_exported()
+        self.assertEqual([path.read_text()[-500:] for path in Path(self.folder).glob("*.error")], [])
+
+    def test_what_is_refused_is_documented(self):
+        text = (ROOT / "docs/export.md").read_text(encoding="utf-8")
+        for reason in REFUSED.values():
+            self.assertIn(reason, text)

@@ -1,0 +1,31 @@
+"""Arrays and devices that modules for PyTorch, of one device and of two (the arguments), have to refuse, and what is said of each."""
+
+from __future__ import annotations
+
+import runpy
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+
+def tell(call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except ValueError as error:
+        print(error)
+    else:
+        print("nothing was refused")
+
+
+one, two = map(runpy.run_path, sys.argv[1:])
+mesh = one["make_mesh"]("cpu")
+place, step = one["place"], one["step"](mesh)
+tell(lambda: place(mesh, {"X": np.ones((4, 2))}))
+tell(lambda: place(mesh, {"K": [1, 2.7]}))
+tell(lambda: place(mesh, {"Z": 1}))
+tell(lambda: step(place(mesh, {"X": np.ones((2, 4))})))
+tell(lambda: two["make_mesh"]("cpu"))
+print(step(place(mesh, {"X": torch.ones(2, 4), "K": [2.0, 3.0]}))["Y"].tolist())
