@@ -110,7 +110,7 @@ class FormulaWriter {
             a.is_bare && b.is_bare};
   }
   FormulaText write(const Convert&) {
-    const FormulaText x = pop();
+    FormulaText x = pop();
     if (x.type == type_) return x;
     if (type_ == DType::boolean)
       return {{within(x.text, Binding::sum) + " != 0", Binding::comparison}, type_, x.is_bare};
