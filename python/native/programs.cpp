@@ -204,7 +204,8 @@ void bind_options(nb::module_& module) {
   using Scalars = std::map<std::string, double>;
   using Text = std::optional<std::string>;
   using Number = std::optional<std::int64_t>;
-  nb::class_<api::State>(module, "State", nb::is_final())
+  nb::class_<api::State>(module, "State", nb::is_final(),
+                         "What a program with state goes on from: `tensors` by name, and how many steps are done.")
       .def_ro("steps_done", &api::State::steps_done)
       .def_prop_ro("tensors",
                    [](const api::State& state) {
@@ -313,7 +314,8 @@ void bind_train_options(nb::module_& module) {
 }
 
 void bind_reports(nb::module_& module) {
-  nb::class_<api::RunReport>(module, "RunReport", nb::is_final())
+  nb::class_<api::RunReport>(module, "RunReport", nb::is_final(),
+                             "What a run took: seconds, bytes that moved between sites, bytes of memory.")
       .def_ro("seconds", &api::RunReport::seconds)
       .def_ro("planner", &api::RunReport::planner)
       .def_ro("sites", &api::RunReport::sites)
@@ -323,7 +325,9 @@ void bind_reports(nb::module_& module) {
       .def_ro("predicted_peak", &api::RunReport::predicted_peak)
       .def_ro("spilled", &api::RunReport::spilled)
       .def_ro("read_back", &api::RunReport::read_back);
-  nb::class_<api::Epoch>(module, "Epoch", nb::is_final())
+  nb::class_<api::Epoch>(
+      module, "Epoch", nb::is_final(),
+      "What an epoch of training came to: means over samples, seconds so far, bytes that sites received so far.")
       .def_ro("epoch", &api::Epoch::epoch)
       .def_ro("steps", &api::Epoch::steps)
       .def_ro("seconds", &api::Epoch::seconds)
@@ -334,7 +338,9 @@ void bind_reports(nb::module_& module) {
         return nb::str("Epoch(epoch={}, steps={}, seconds={:.3f}, training={}, test={})")
             .format(epoch.epoch, epoch.steps, epoch.seconds, epoch.training, epoch.test);
       });
-  nb::class_<api::TrainResult>(module, "TrainResult", nb::is_final())
+  nb::class_<api::TrainResult>(
+      module, "TrainResult", nb::is_final(),
+      "What training gives: the epochs, whether `until` ended it, the last checkpoint, what was learnt.")
       .def_ro("epochs", &api::TrainResult::epochs)
       .def_ro("is_held", &api::TrainResult::is_held)
       .def_prop_ro("checkpoint",
@@ -342,7 +348,8 @@ void bind_reports(nb::module_& module) {
                      return result.checkpoint ? std::optional(result.checkpoint->string()) : std::nullopt;
                    })
       .def_ro("state", &api::TrainResult::state);
-  nb::class_<api::TensorInfo>(module, "TensorInfo", nb::is_final())
+  nb::class_<api::TensorInfo>(module, "TensorInfo", nb::is_final(),
+                              "A tensor that a program takes or gives; an extent that the data decide is None.")
       .def_ro("name", &api::TensorInfo::name)
       .def_prop_ro("dtype", [](const api::TensorInfo& info) { return std::string(api::name_of(info.dtype)); })
       .def_ro("labels", &api::TensorInfo::labels)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import pkgutil
 from pathlib import Path
 
@@ -37,3 +38,11 @@ def test_elementwise_function(name: str) -> None:
     test = doctest.DocTestParser().get_doctest(example, dict(NAMES), name, None, None)
     assert test.examples
     assert doctest.DocTestRunner().run(test).failed == 0
+
+
+def test_every_public_name_says_what_it_is() -> None:
+    for module in (einrel, einrel.linalg, einrel.random, einrel.optim):
+        public = [getattr(module, name) for name in dir(module) if not name.startswith("_")]
+        ours = [one for one in public if callable(one) and str(getattr(one, "__module__", "")).startswith("einrel")]
+        silent = [one.__name__ for one in ours if not inspect.getdoc(one)]
+        assert ours and silent == []
