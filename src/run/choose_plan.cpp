@@ -147,10 +147,14 @@ std::size_t threads_that_spill(const PlannedTasks& tasks, const TaskMemory& memo
   return threads;
 }
 
+/// Where each site is a process.
+bool is_held_by_sites(const TaskGraph& graph) { return graph.memory == SiteMemory::apart || graph.sites == 1; }
+
 /// The tasks of a plan that stays in memory; within a limit, inputs are read as late as they can be.
-PlannedTasks tasks_in_memory(const Compiled& compiled, const ByPlan& by_plan, const Job& job) {
+PlannedTasks tasks_in_memory(const Compiled& compiled, ByPlan& by_plan, const Job& job) {
   PlannedTasks tasks = tasks_of(compiled, by_plan.plan.plan, job);
   if (by_plan.request.memory) read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
+  if (is_held_by_sites(tasks.graph)) raise_to_tasks(tasks, by_plan.plan.peak);
   return tasks;
 }
 
@@ -165,8 +169,10 @@ void make_room_for_bookkeeping(const Compiled& compiled, const std::string& plan
   constexpr int most_attempts = 3;
   PlanRequest less = by_plan.request;
   for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    less.memory = left_beside(tasks, by_plan.request);
-    if (*less.memory == 0 || by_plan.plan.peak.bytes <= *less.memory) return;
+    const std::int64_t left = left_beside(tasks, by_plan.request);
+    const std::int64_t pieces = by_plan.plan.peak.bytes - peak_of(compiled.graph, by_plan.plan.plan).bytes;
+    less.memory = std::max<std::int64_t>(0, left - pieces);  // planners know of none
+    if (*less.memory == 0 || by_plan.plan.peak.bytes <= left) return;
     std::variant<PlanReport, PlanRefusal> next = try_plan(compiled, planner, less);
     if (std::holds_alternative<PlanRefusal>(next)) return;
     by_plan.plan = std::get<PlanReport>(std::move(next));
@@ -196,7 +202,9 @@ Chosen for_rank(const Compiled& compiled, const Asked& asked, ByPlan by_plan, co
   if (!may_spill || by_plan.plan.peak.bytes <= chunk_memory(left_beside(tasks, by_plan.request), asked.threads)) {
     if (limit && !by_plan.is_given) make_room_for_bookkeeping(compiled, asked.planner, by_plan, tasks, job);
     check_rank_fits(compiled, by_plan, tasks, asked.threads, source);
-    return {std::move(tasks), asked.threads, limit ? memory_in_order(asked.spill) : RunMemory{}, std::move(by_plan)};
+    const std::int64_t most_bytes = by_plan.plan.peak.bytes;
+    return {std::move(tasks), asked.threads, limit ? memory_in_order(asked.spill) : RunMemory{}, most_bytes,
+            std::move(by_plan)};
   }
   const TaskMemory memory{*limit, asked.threads, true};
   if (by_plan.is_given) {
@@ -207,16 +215,21 @@ Chosen for_rank(const Compiled& compiled, const Asked& asked, ByPlan by_plan, co
     by_plan.plan = std::move(fine.plan);
     tasks = std::move(fine.tasks);
   }
+  if (is_held_by_sites(tasks.graph)) raise_to_tasks(tasks, by_plan.plan.peak);
   RunMemory spills = spilling(tasks, *limit, asked.spill, job);
-  return {std::move(tasks), asked.threads, std::move(spills), std::move(by_plan)};
+  const std::int64_t most_bytes = by_plan.plan.peak.bytes;
+  return {std::move(tasks), asked.threads, std::move(spills), most_bytes, std::move(by_plan)};
 }
 
 Chosen for_process(const Compiled& compiled, const Asked& asked, ByPlan by_plan, const Job& job) {
   const std::optional<std::int64_t> limit = asked.plan.memory;
   PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
-  if (!limit) return {std::move(tasks), asked.threads, Unlimited{}, std::move(by_plan)};
+  if (!limit) {
+    const std::int64_t most_bytes = most_bytes_in_process(tasks.graph, {asked.threads});
+    return {std::move(tasks), asked.threads, Unlimited{}, most_bytes, std::move(by_plan)};
+  }
   if (runs_in_order(tasks, *limit, asked.threads))
-    return {std::move(tasks), asked.threads, memory_in_order(asked.spill), std::move(by_plan)};
+    return {std::move(tasks), asked.threads, memory_in_order(asked.spill), 0, std::move(by_plan)};
   const TaskMemory memory{*limit, std::min(asked.threads, most_session_threads())};
   std::size_t threads = memory.threads;
   if (by_plan.is_given) {
@@ -235,7 +248,7 @@ Chosen for_process(const Compiled& compiled, const Asked& asked, ByPlan by_plan,
     by_plan.plan = std::move(fine.plan);
   }
   RunMemory spills = spilling(tasks, *limit, asked.spill, job);
-  return {std::move(tasks), threads, std::move(spills), std::move(by_plan)};
+  return {std::move(tasks), threads, std::move(spills), any_bytes, std::move(by_plan)};
 }
 
 /// From here on the C library gives large blocks back when they are freed. It would keep what planning and running
@@ -296,6 +309,9 @@ Chosen choose_relations(const AlgebraPlan& plan, std::optional<std::int64_t> lim
   Chosen chosen{tasks_of(plan, job), request.threads};
   if (limit)
     chosen.memory = memory_of_relations(chosen.tasks, by_relations.facts, *limit, request.spill, job, chosen.threads);
+  chosen.most_bytes = chosen.tasks.graph.memory == SiteMemory::apart
+                          ? most_live_bytes(chosen.tasks.graph)
+                          : most_bytes_in_process(chosen.tasks.graph, chosen.resources());
   chosen.how = std::move(by_relations);
   return chosen;
 }

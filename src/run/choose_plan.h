@@ -44,12 +44,13 @@ struct Chosen {
   PlannedTasks tasks;       ///< none of what is only explained where they are many
   std::size_t threads = 1;  ///< that compute: fewer than asked for if chunks are too small, or StarPU has no more
   RunMemory memory = {};
+  std::int64_t most_bytes = any_bytes;  ///< that arrays take at a time, of a rank
   std::variant<ByItself, ByPlan, ByRelations> how = {};
   /// The program instead of the one that was given, where some of its tensors are computed again (recompute.h), or
   /// inputs stay for several steps (planned_for_steps).
   std::optional<Compiled> planned = std::nullopt;
 
-  RunResources resources() const { return {threads, memory}; }
+  RunResources resources() const { return {threads, memory, most_bytes}; }
   /// The program that runs, of the one that this was chosen for.
   const Compiled& program(const Compiled& given) const { return planned ? *planned : given; }
 };

@@ -1,9 +1,13 @@
 #include "run/executors.h"
 
+#include <algorithm>
+
 #include "exec/executors/serial/serial.h"
 #include "exec/executors/starpu/run.h"
 #include "exec/executors/threads/task_threads.h"
+#include "exec/memory/alive.h"
 #include "exec/tasks/timeline.h"
+#include "run/memory.h"
 
 namespace einrel {
 
@@ -13,8 +17,15 @@ std::optional<std::string> states_folder(const RunMemory& memory) {
   return std::nullopt;
 }
 
+std::int64_t most_bytes_in_process(const TaskGraph& graph, const RunResources& resources) {
+  if (std::holds_alternative<Spilling>(resources.memory)) return any_bytes;
+  if (is_limited(resources.memory) || is_sooner_in_order(graph, resources.threads)) return 0;
+  return std::min(most_live_bytes(graph, 2 * resources.threads), available_memory().value_or(any_bytes));
+}
+
 std::unique_ptr<Executor> executor_for(const TaskGraph& graph, const RunResources& resources, const Job& job) {
-  const auto& [threads, memory] = resources;
+  const std::size_t threads = resources.threads;
+  const RunMemory& memory = resources.memory;
   if (const auto* const spilling = std::get_if<Spilling>(&memory))
     return std::make_unique<StarpuExecutor>(SessionOptions{threads, spilling->bytes, spilling->to}, job);
   if (job.ranks > 1) return std::make_unique<StarpuExecutor>(SessionOptions{threads, std::nullopt, {}}, job);

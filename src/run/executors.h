@@ -37,7 +37,13 @@ std::optional<std::string> states_folder(const RunMemory& memory);
 struct RunResources {
   std::size_t threads = 1;
   RunMemory memory = {};
+  std::int64_t most_bytes = any_bytes;  ///< TaskBindings::most_bytes
 };
+
+/// What the arrays of tasks that run side by side in this process take at most: as if twice as many tasks as threads
+/// were under way at all times, so that no thread waits for another; no more than there is, where tasks that run one
+/// after the other need less. 0 of tasks that do so anyway, and any number of those whose arrays come and go.
+std::int64_t most_bytes_in_process(const TaskGraph& graph, const RunResources& resources);
 
 /// What runs these tasks soonest: StarPU on several ranks and where chunks come and go; else one task after the other,
 /// each on all threads, or side by side, one on each thread.

@@ -45,6 +45,14 @@ bool is_brought(const PlannedTasks& tasks, std::size_t input) {
   return tasks.first && input >= tasks.first->first_input();
 }
 
+std::vector<HeldTensor> largest_first(const std::map<std::pair<std::size_t, HeldAs>, std::int64_t>& bytes) {
+  std::vector<HeldTensor> tensors;
+  for (const auto& [what, held] : bytes) tensors.push_back({what.first, what.second, held});
+  std::stable_sort(tensors.begin(), tensors.end(),
+                   [](const HeldTensor& a, const HeldTensor& b) { return a.bytes > b.bytes; });
+  return tensors;
+}
+
 /// What is held from task to task.
 class Held {
  public:
@@ -94,11 +102,7 @@ class Held {
       const std::size_t vertex = tasks_.vertices[task.node.index].value_or(0);
       bytes[{vertex, is_copy ? HeldAs::copy : HeldAs::stored}] += bytes_of(tasks_.graph.arrays[a]);
     }
-    std::vector<HeldTensor> tensors;
-    for (const auto& [what, held] : bytes) tensors.push_back({what.first, what.second, held});
-    std::stable_sort(tensors.begin(), tensors.end(),
-                     [](const HeldTensor& a, const HeldTensor& b) { return a.bytes > b.bytes; });
-    return tensors;
+    return largest_first(bytes);
   }
 
  private:
@@ -135,6 +139,64 @@ SitePeak forecast(const PlannedTasks& tasks, const LayoutsOfInputs& inputs, cons
   return peak;
 }
 
+/// Where a site holds more than all sites before.
+struct TasksPeak {
+  std::int64_t bytes = 0;
+  std::size_t site = 0;
+  std::size_t task = 0;  ///< when its arrays are there
+};
+
+/// Raises what sites and vertices hold to what is alive while tasks run in order.
+TasksPeak raise_sites(const PlannedTasks& tasks, SitePeak& peak) {
+  TasksPeak most;
+  std::vector<std::int64_t> alive(peak.by_site.size(), 0);
+  AliveArrays arrays(tasks.graph);
+  for (std::size_t t = 0; t < tasks.graph.tasks.size(); ++t) {
+    const std::optional<std::size_t> vertex = tasks.vertices[tasks.graph.tasks[t].node.index];
+    arrays.make(t, [&](ArrayId made) {
+      const TaskArray& array = tasks.graph[made];
+      const auto site = static_cast<std::size_t>(array.site);
+      alive[site] = add_alive(alive[site], checked_bytes(array.bound, array.dtype), name_of(tasks, t));
+      peak.by_site[site] = std::max(peak.by_site[site], alive[site]);
+      if (vertex) peak.by_vertex[*vertex] = std::max(peak.by_vertex[*vertex], alive[site]);
+      if (alive[site] > most.bytes) most = {alive[site], site, t};
+    });
+    arrays.free_after(t, [&](ArrayId array) {
+      alive[static_cast<std::size_t>(tasks.graph[array].site)] -= bytes_of(tasks.graph[array]);
+    });
+  }
+  return most;
+}
+
+bool is_copied(const Task& task) {
+  return std::holds_alternative<Send>(task.op) || std::holds_alternative<CopyBoxes>(task.op);
+}
+
+/// What is alive then on that site.
+std::vector<HeldTensor> tensors_at(const PlannedTasks& tasks, const TasksPeak& most) {
+  const auto ignore = [](ArrayId) {};
+  AliveArrays arrays(tasks.graph);
+  std::vector<std::size_t> tensor_of(tasks.graph.arrays.size(), 0);
+  for (std::size_t t = 0; t <= most.task; ++t) {
+    if (t > 0) arrays.free_after(t - 1, ignore);
+    arrays.make(t, ignore);
+    const Task& task = tasks.graph.tasks[t];
+    for (const ArrayId made : task.makes) {
+      tensor_of[made.index] = is_copied(task) && !task.reads.empty() ? tensor_of[task.reads.front().index]
+                                                                     : tasks.vertices[task.node.index].value_or(0);
+    }
+  }
+  std::map<std::pair<std::size_t, HeldAs>, std::int64_t> bytes;
+  for (std::size_t a = 0; a < tasks.graph.arrays.size(); ++a) {
+    const TaskArray& array = tasks.graph.arrays[a];
+    const std::optional<std::size_t>& maker = arrays.maker(ArrayId{a});
+    if (!maker || static_cast<std::size_t>(array.site) != most.site) continue;
+    const HeldAs as = is_copied(tasks.graph.tasks[*maker]) ? HeldAs::copy : HeldAs::stored;
+    bytes[{tensor_of[a], as}] += bytes_of(array);
+  }
+  return largest_first(bytes);
+}
+
 }  // namespace
 
 SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts) {
@@ -153,6 +215,16 @@ SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layout
     if (!is_held[i] && !is_there(tasks.graph.inputs[i])) inputs[i].reset();
   }
   return forecast(tasks, inputs, is_held);
+}
+
+void raise_to_tasks(const PlannedTasks& tasks, SitePeak& peak) {
+  const TasksPeak most = raise_sites(tasks, peak);
+  if (most.bytes <= peak.bytes) return;
+  peak.bytes = most.bytes;
+  peak.site = most.site;
+  peak.vertex = tasks.vertices[tasks.graph.tasks[most.task].node.index].value_or(0);
+  peak.tensors = tensors_at(tasks, most);
+  peak.held.clear();
 }
 
 }  // namespace einrel

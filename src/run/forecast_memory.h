@@ -18,4 +18,9 @@ SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layout
 SitePeak forecast_memory(const PlannedTasks& tasks, const LayoutBindings& layouts,
                          const std::function<bool(const StoredRelation&)>& is_there);
 
+/// Raises the peak of a plan, which knows whole vertices only, to what its tasks hold on the site that holds most when
+/// they run in order, where that is more: chunks that are cut out or put together are there beside their pieces. Of
+/// tasks whose sites have a memory each, or that have one site. Ranks keep to it, however far they run ahead.
+void raise_to_tasks(const PlannedTasks& tasks, SitePeak& peak);
+
 }  // namespace einrel

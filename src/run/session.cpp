@@ -187,8 +187,9 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& last, const 
 
 /// What tasks meet in `run`, with memory for the next time.
 struct Session::Outside {
-  explicit Outside(const TaskGraph& graph) : whole(come_whole(graph)), outputs(graph.outputs.size()) {
+  Outside(const TaskGraph& graph, std::int64_t most_bytes) : whole(come_whole(graph)), outputs(graph.outputs.size()) {
     bindings.is_timed = false;
+    bindings.most_bytes = most_bytes;
     bindings.inputs.resize(graph.inputs.size());
     for (std::size_t o = 0; o < outputs.size(); ++o) bindings.outputs.push_back(writer_to(outputs[o], whole[o]));
   }
@@ -245,7 +246,7 @@ InMemory Session::run(std::span<const InputSource* const> inputs, const ScalarBi
     throw UserError(fmt::format("the program has {} inputs, but {} are given", graph.inputs.size(), inputs.size()));
   for (std::size_t i = 0; i < inputs.size(); ++i)
     check_type(graph.inputs[i].name, graph.inputs[i].dtype, graph.inputs[i].bound, *inputs[i]);
-  if (!outside_) outside_ = std::make_unique<Outside>(graph);
+  if (!outside_) outside_ = std::make_unique<Outside>(graph, resources_.most_bytes);
   TaskBindings& bindings = outside_->bindings;
   for (std::size_t i = 0; i < inputs.size(); ++i) bindings.inputs[i] = *inputs[i];
   if (!have_same_bits(bindings.scalars, scalars)) bindings.scalars = scalars;
@@ -398,7 +399,8 @@ InputSources Session::bring(const InputSources& sources, TaskReport& report) {
   std::vector<Tensor> arrays(outputs.size(), Tensor(DType::f32, {}, {}, nullptr, nullptr));
   std::vector<OutputWriter> writers;
   for (Tensor& array : arrays) writers.push_back(writer_to(array, true));
-  const TaskBindings bindings = task_bindings(brought.graph, sources, std::move(writers), {});
+  TaskBindings bindings = task_bindings(brought.graph, sources, std::move(writers), {});
+  bindings.most_bytes = resources_.most_bytes;
   std::optional<PreparedTasks> ready;
   agree(job_, [&] { ready.emplace(brought.graph, bindings, job_.site()); });
   report = executor_->run(*ready, bindings);
@@ -429,6 +431,7 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
     const ExecutorAtWork at_work(*executor_, asked.stop);
     if (tasks_.first) all.merge(bring(all, once));
     TaskBindings bindings = task_bindings(tasks_.graph, all, {}, scalars);
+    bindings.most_bytes = resources_.most_bytes;
     Stepping stepping(*this, std::move(writers), asked, bindings);
     TaskProgress progress;
     std::optional<Ticker> ticker;

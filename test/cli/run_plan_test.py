@@ -383,6 +383,59 @@ class Calibration(RunTest):
         self.assertRegex(done.err, r"100 %")
 
 
+WINDOWS = """dims n=4 c=3 y=24 x=20 k=5 dy=3 dx=3
+input X[n,c,y,x], W[k,c,dy,dx]
+Z[n,k,y,x] = sum[c,dy,dx] pad(X[n,c,y+dy-1,x+dx-1], 0) * W[k,c,dy,dx]
+A[n,k,y,x] = relu(Z[n,k,y,x])
+M[k] = mean[n,y,x] A[n,k,y,x]
+output A, M
+"""
+STATES = """dims i=60 j=60
+input A[i,j]
+state v[i] = f32(1)
+Av[i] = sum[j] A[i,j] * v[j]
+next v[i] = Av[i] / norm[i](Av[i])
+n[] = norm[i](Av[i])
+output n
+"""
+
+
+class PredictedMemory(RunTest):
+    """Tensors never take more than was predicted, whatever a rank computes, sends and receives side by side."""
+
+    def expect_bound(self, ranks, *arguments):
+        done = self.job(ranks, *arguments, "--random", "1", "--json", "--threads", "2")
+        self.assertEqual(done.code, 0, done)
+        ran = json.loads(done.out)
+        self.assertEqual(ran["sites"], ranks)
+        predicted, measured = ran["peak_memory"]["predicted"], ran["measured"]["peak_memory"]
+        self.assertLessEqual(measured, predicted, f"{ranks} ranks {arguments}")
+        self.assertGreater(measured, 0)
+        self.assertEqual(sum(tensor["bytes"] for tensor in ran["peak_memory"]["tensors"]), predicted)
+        self.assertEqual(max(ran["peak_memory"]["by_site"]), predicted)
+        return ran
+
+    def test_ranks_hold_at_most_what_was_predicted(self):
+        windows, states = self.text_file("windows.ein", WINDOWS), self.text_file("states.ein", STATES)
+        for ranks in (1, 2, 3, 4):
+            for how in ((), ("--planner", "sqrt"), ("--planner", "kcut"), ("--cost", "bytes")):
+                self.expect_bound(ranks, self.program, *how)
+                self.expect_bound(ranks, windows, *how)
+                self.expect_bound(ranks, states, "--steps", "3", *how)
+
+    def test_so_they_do_where_chunks_come_and_go(self):
+        program = self.text_file("chain.ein", CHAIN)
+        ran = self.expect_bound(2, program, "--memory", "24MB", "--spill", self.folder)
+        self.assertGreater(ran["measured"]["bytes_spilled"], 0)
+
+    def test_explain_says_the_same_as_a_run(self):
+        windows = self.text_file("windows.ein", WINDOWS)
+        for planner in ("eindecomp", "sqrt", "kcut"):
+            said = json.loads(self.succeed("explain", windows, "--sites", "3", "--planner", planner, "--json").out)
+            ran = self.expect_bound(3, windows, "--planner", planner)
+            self.assertEqual(said["peak_memory"]["predicted"], ran["peak_memory"]["predicted"], planner)
+
+
 class Limits(RunTest):
     def test_a_program_larger_than_memory_runs_through_the_disk(self):
         program = self.text_file("chain.ein", CHAIN)

@@ -18,6 +18,7 @@
 #include "einsum/reference.h"
 #include "exec/executors/starpu/run.h"
 #include "exec/job/alike.h"
+#include "exec/memory/alive.h"
 #include "exec/tasks/from_ia.h"
 #include "ia/search.h"
 #include "lang/corpus.h"
@@ -112,13 +113,15 @@ Outputs run_on_ranks(const IaStore& store, const IaPlan& plan, const TensorBindi
       });
     };
   }
-  const TaskBindings bindings = task_bindings(graph, sources_of(inputs), std::move(writers), scalars);
+  TaskBindings bindings = task_bindings(graph, sources_of(inputs), std::move(writers), scalars);
+  bindings.most_bytes = most_live_bytes(graph);
   bench::reset_moved_bytes();
   std::optional<ScarceMemory> scarce;
   if (process().is_limited) scarce.emplace(graph, 4);
   const PreparedTasks ready(graph, bindings, job().site());
   const TaskReport report = process().executor->run(ready, bindings);
   process().spilled += report.spilled;
+  for (const TaskSpan& span : report.spans) EXPECT_LE(span.live_bytes, bindings.most_bytes);
   const bench::MovedBytes sent = bench::moved_bytes();
   const Traffic traffic = bytes_of(store, plan);
   const auto rank = static_cast<std::size_t>(job().rank);

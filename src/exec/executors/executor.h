@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "einsum/graph/ein_graph.h"
+#include "exec/memory/ahead.h"
 #include "exec/tasks/task_graph.h"
 #include "tensor/tensor.h"
 
@@ -44,6 +46,8 @@ struct TaskBindings {
   ScalarBindings scalars;
   TaskProgress* progress = nullptr;  ///< if someone wants to know
   KeptInputs* kept = nullptr;        ///< where what is read is kept for the next run, if it is
+  /// That arrays alive at a time may take, on a site where each has a memory: how far tasks run ahead (TasksAhead).
+  std::int64_t most_bytes = any_bytes;
   /// Whether someone wants to know when each task ran; to look at the clock takes longer than a small run. Where it
   /// does not, reports may have no spans, and nobody is told of progress.
   bool is_timed = true;

@@ -33,22 +33,26 @@ void AliveArrays::free_after(std::size_t task, const Told& gives_back) {
   }
 }
 
-std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount) {
+std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount,
+                        std::size_t at_once) {
   AliveArrays arrays(graph);
   std::map<Site, std::int64_t> alive;
   const auto here = [&](ArrayId array) -> std::int64_t& {
     return alive[graph.memory == SiteMemory::apart ? graph[array].site : Site{}];
   };
   std::int64_t most = 0;
+  std::size_t made = 0;
   for (std::size_t t = 0; t < graph.tasks.size(); ++t) {
-    arrays.make(t, [&](ArrayId array) { most = std::max(most, here(array) += amount(graph[array])); });
+    for (; made < std::min(t + at_once, graph.tasks.size()); ++made)
+      arrays.make(made, [&](ArrayId array) { most = std::max(most, here(array) += amount(graph[array])); });
     arrays.free_after(t, [&](ArrayId array) { here(array) -= amount(graph[array]); });
   }
   return most;
 }
 
-std::int64_t most_live_bytes(const TaskGraph& graph) {
-  return most_alive(graph, [](const TaskArray& array) { return bytes_of(array); });
+std::int64_t most_live_bytes(const TaskGraph& graph, std::size_t at_once) {
+  return most_alive(
+      graph, [](const TaskArray& array) { return bytes_of(array); }, at_once);
 }
 
 }  // namespace einrel

@@ -37,9 +37,11 @@ class AliveArrays {
 };
 
 /// The most of an amount of arrays that is alive at a time on one site, or, where sites share memory, on all together.
-std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount);
+/// `at_once`: so many tasks from the first that is not done on may be under way.
+std::int64_t most_alive(const TaskGraph& graph, const std::function<std::int64_t(const TaskArray&)>& amount,
+                        std::size_t at_once = 1);
 
 /// The same of bytes. What lies outside (inputs that are used where they lie) counts as if it were read into arrays.
-std::int64_t most_live_bytes(const TaskGraph& graph);
+std::int64_t most_live_bytes(const TaskGraph& graph, std::size_t at_once = 1);
 
 }  // namespace einrel

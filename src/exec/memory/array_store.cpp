@@ -122,8 +122,8 @@ TaskSpan TimedArrays::run(std::size_t t, int thread, Workers& workers) {
   const auto end_use = [&](ArrayId array) {
     if (live_.end_use(array)) arrays_.free(array);
   };
-  if (overwritten(task)) live_.begin(task.makes.front());
   for (const ArrayId read : task.reads) end_use(read);
+  if (overwritten(task)) live_.begin(task.makes.front());  // after what it took over: others count meanwhile
   for (const ArrayId made : task.makes) end_use(made);
   return span;
 }

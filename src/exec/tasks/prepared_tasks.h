@@ -35,6 +35,7 @@ class PreparedTasks {
     const std::uint32_t part = part_of_[array.index];
     return part == 0 ? nullptr : &parts_[part - 1];
   }
+  const LastUses& last_uses() const { return last_uses_; }
   /// The arrays that no task after this one reads.
   std::span<const ArrayId> last_used_by(std::size_t task) const { return last_uses_[task]; }
 

@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "exec/executors/first_error.h"
+#include "exec/executors/turns.h"
 #include "exec/job/byte_matrix.h"
 #include "exec/memory/array_store.h"
 #include "exec/tasks/prepared_tasks.h"
@@ -70,13 +71,14 @@ std::optional<std::int64_t> most_in_transit(const StarpuSession& session) {
 /// What all tasks of a run share.
 struct RunState {
   RunState(const PreparedTasks& run_tasks, const TaskBindings& run_bindings, StarpuSession& run_session,
-           const std::stop_token& run_stop)
+           const std::stop_token& run_stop, std::optional<Site> run_site)
       : tasks(run_tasks),
         graph(run_tasks.graph()),
         bindings(run_bindings),
         session(run_session),
         stop(run_stop),
         live(graph),
+        turns(tasks, run_bindings.most_bytes, run_site),
         sent(most_in_transit(run_session)),
         received(most_in_transit(run_session)) {}
 
@@ -86,6 +88,7 @@ struct RunState {
   StarpuSession& session;
   const std::stop_token& stop;
   LiveArrays live;
+  TaskTurns turns;
   FirstError error;
   Transit sent;
   Transit received;
@@ -148,7 +151,10 @@ class TaskRun {
 void run_task(void* buffers[], void* argument) {
   TaskCall& call = *static_cast<TaskCall*>(argument);
   RunState& state = call.state;
-  if (state.error) return;
+  if (state.error) {
+    state.turns.end_task(call.number);
+    return;
+  }
   state.live.begin(call.task);
   try {
     if (state.stop.stop_requested()) throw RunError("the run was stopped before it was done");
@@ -158,9 +164,10 @@ void run_task(void* buffers[], void* argument) {
   } catch (...) {
     state.error.keep();
   }
-  if (overwritten(call.task)) state.live.begin(call.task.makes.front());
   for (const ArrayId read : call.task.reads) state.live.end_use(read);
+  if (overwritten(call.task)) state.live.begin(call.task.makes.front());
   for (const ArrayId made : call.task.makes) state.live.end_use(made);
+  state.turns.end_task(call.number);
   call.in_place = {};  // there are as many calls as tasks, until the end of the run
   call.buffers = {};
 }
@@ -176,6 +183,7 @@ void end_receive(void* argument) {
   auto& [state, array, span] = *static_cast<Transfer*>(argument);
   span.end = seconds_now();
   state.live.end_use(array);
+  state.turns.end_task(span.task);
   state.received.leave(bytes_of(state.graph[array]));
 }
 
@@ -183,6 +191,7 @@ void end_send(void* argument) {
   auto& [state, array, span] = *static_cast<Transfer*>(argument);
   span.end = seconds_now();
   state.live.end_use(array);
+  state.turns.end_task(span.task);
   state.sent.leave(bytes_of(state.graph[array]));
 }
 
@@ -236,6 +245,7 @@ class Submission {
     const std::int64_t read_before = state_.session.spill().read;
     try {
       for (std::size_t t = 0; t < graph_.tasks.size() && !state_.error; ++t) {
+        state_.turns.wait_for(t);
         submit(t);
         for (const ArrayId array : state_.tasks.last_used_by(t)) release(arrays_[array.index]);
         starpu_task_wait_for_n_submitted(most_tasks_submitted);
@@ -296,6 +306,7 @@ class Submission {
     if (!in_place) return false;
     state_.live.begin(made);
     state_.live.end_use(made);
+    state_.turns.end_task(t);
     return true;
   }
 
@@ -418,7 +429,7 @@ TaskReport StarpuExecutor::run(const PreparedTasks& tasks, const TaskBindings& b
                                     : graph.memory == SiteMemory::apart && graph.sites <= job_.ranks;
   if (!fits) throw Bug("a task graph for another number of processes");
   const AtWork at_work;
-  RunState state(tasks, bindings, started_->session, stop_);
+  RunState state(tasks, bindings, started_->session, stop_, job_.site());
   return Submission(state, job_).run();
 }
 

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
 #include "exec/executors/first_error.h"
 #include "exec/executors/threads/ready_tasks.h"
+#include "exec/executors/turns.h"
 #include "exec/memory/array_store.h"
 #include "exec/tasks/prepared_tasks.h"
 
@@ -37,13 +39,17 @@ struct Readers {
 class ThreadsRun {
  public:
   ThreadsRun(const PreparedTasks& tasks, const TaskBindings& bindings)
-      : graph_(tasks.graph()), arrays_(tasks, bindings), readers_(graph_), waits_(graph_.tasks.size()) {
+      : graph_(tasks.graph()),
+        arrays_(tasks, bindings),
+        readers_(graph_),
+        waits_(graph_.tasks.size()),
+        turns_(tasks, bindings.most_bytes, std::nullopt) {
     const TaskGraph& graph = graph_;
     report_.spans.resize(graph.tasks.size());
     for (std::size_t t = 0; t < graph.tasks.size(); ++t)
       waits_[t] = static_cast<std::uint32_t>(graph.tasks[t].reads.size()) + 1;  // 1 for its turn
     std::vector<std::size_t> first;
-    for (std::size_t t = 0; t < TaskThreads::most_ahead; ++t) next_turn(first);
+    end_wait(turns_.first(), first);
     ready_.add(first);
     if (graph.tasks.empty()) ready_.end();
   }
@@ -76,25 +82,22 @@ class ThreadsRun {
       const std::size_t last = readers_.begin[made.index + 1];
       for (std::size_t r = readers_.begin[made.index]; r < last; ++r) end_wait(readers_.tasks[r], ready);
     }
-    next_turn(ready);
+    end_wait(turns_.end_task(t), ready);
     if (++done_ == graph_.tasks.size()) ready_.end();
-  }
-
-  /// One task done lets one more begin, in their order.
-  void next_turn(std::vector<std::size_t>& ready) {
-    const std::size_t t = turn_++;
-    if (t < graph_.tasks.size()) end_wait(t, ready);
   }
 
   void end_wait(std::size_t t, std::vector<std::size_t>& ready) {
     if (--waits_[t] == 0) ready.push_back(t);
+  }
+  void end_wait(TaskTurns::Range tasks, std::vector<std::size_t>& ready) {
+    for (std::size_t t = tasks.begin; t < tasks.end; ++t) end_wait(t, ready);
   }
 
   const TaskGraph& graph_;
   TimedArrays arrays_;
   Readers readers_;
   std::vector<std::atomic<std::uint32_t>> waits_;  // per task: what it reads, and its turn
-  std::atomic<std::size_t> turn_ = 0;
+  TaskTurns turns_;
   std::atomic<std::size_t> done_ = 0;
   ReadyTasks ready_;
   FirstError error_;

@@ -13,15 +13,12 @@ namespace einrel {
 /// The calling thread is one of them.
 class TaskThreads : public Executor {
  public:
-  /// Tasks that may have had their turn and are not done: they run, or wait for others.
-  static constexpr std::size_t most_ahead = 512;
-
   /// On 1 to most_threads of them.
   explicit TaskThreads(std::size_t threads) : threads_(threads) {}
 
   void begin(const std::stop_token& stop) override;
   /// Of a graph whose sites share memory. Tasks that come first in the graph go first, as far as they can, and get
-  /// their turn in this order, so that little is alive at a time. When a task throws, no other begins.
+  /// their turn in this order (TaskTurns). When a task throws, no other begins.
   TaskReport run(const PreparedTasks& tasks, const TaskBindings& bindings) override;
   void end() override;
 
