@@ -162,6 +162,22 @@ std::map<std::string, double> parse_scalars(const std::vector<std::string>& give
   return scalars;
 }
 
+std::map<std::int64_t, double> parse_speeds(const std::vector<std::string>& given) {
+  constexpr double slowest = 1e-3;
+  constexpr double fastest = 1e3;
+  std::map<std::int64_t, double> speeds;
+  for (const auto& [name, text] : parse_assignments("--slow", given)) {
+    const auto site = parse_number<std::int64_t>("--slow ", name, "a site's number, 0 or more");
+    if (site < 0) throw UserError(fmt::format("--slow {}: a site's number is 0 or more", printable(name)));
+    const std::string option = "--slow " + printable(name) + "=";
+    const auto speed = parse_number<double>(option, text, "how many times as fast the site is, as in 0.5");
+    if (!(speed >= slowest && speed <= fastest))
+      throw UserError(fmt::format("{}{}: it has to be from {} to {}", option, printable(text), slowest, fastest));
+    speeds[site] = speed;
+  }
+  return speeds;
+}
+
 std::size_t threads_of(const std::string& given, const Job& job) {
   const std::size_t threads = parse_threads(given);
   if (!given.empty() || !job.is_started) return threads;

@@ -55,6 +55,10 @@ std::optional<std::uint64_t> parse_seed(const std::optional<std::string>& given)
 /// The number of an option, --hold-out say; throws UserError unless it is above 0 and below 1.
 double parse_share(const std::string& option, const std::string& given);
 
+/// --slow SITE=SPEED ...; throws UserError unless every site is a whole number of 0 or more and its speed from 0.001 to
+/// 1000 times that of the others.
+std::map<std::int64_t, double> parse_speeds(const std::vector<std::string>& given);
+
 /// Whether the value of an option is `yes`; throws UserError unless it is that or `no`.
 bool parse_yes(const std::string& option, const std::string& given);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -24,8 +25,10 @@
 #include "report/plan_text.h"
 #include "report/report_json.h"
 #include "report/sweep_report.h"
+#include "report/trace.h"
 #include "run/choose_plan.h"
 #include "run/compile.h"
+#include "run/simulated_run.h"
 #include "run/stored_input.h"
 #include "run/sweep.h"
 #include "tra/text/parse.h"
@@ -57,7 +60,10 @@ struct ExplainArguments : ProgramArguments {
   std::optional<std::string> html;
   std::optional<std::string> jax;
   std::optional<std::string> torch;  ///< and for PyTorch
-  PlanArguments plan;                ///< with the number of sites, and the machine, where they are one
+  bool simulate = false;
+  std::vector<std::string> speeds;
+  std::optional<std::string> trace;
+  PlanArguments plan;  ///< with the number of sites, and the machine, where they are one
 };
 
 /// A program for another library that is written of the plan, where a file is named.
@@ -87,7 +93,7 @@ void check_options(const ProgramArguments& arguments) {
 /// Whether files can be written, and are none that is read.
 void check_written(const ExplainArguments& arguments) {
   std::vector<std::string> written;
-  for (const std::optional<std::string>& file : {arguments.html, arguments.jax, arguments.torch}) {
+  for (const std::optional<std::string>& file : {arguments.html, arguments.jax, arguments.torch, arguments.trace}) {
     if (file) written.push_back(*file);
   }
   if (written.empty()) return;
@@ -122,14 +128,20 @@ void check_options(const ExplainArguments& arguments) {
       throw UserError(fmt::format(
           "{} writes the program that all devices run: add --spmd, for plans that one program says", file.option));
   }
+  parse_speeds(arguments.speeds);
+  if (!arguments.simulate && !arguments.speeds.empty())
+    throw UserError("--slow says how fast sites are while a run is simulated: add --simulate");
+  if (!arguments.simulate && arguments.trace)
+    throw UserError("--trace writes when every task ran: add --simulate, or run the program with einrel run --trace");
   check_written(arguments);
 }
 
 /// What is said of plans of vertices; relations have none.
 void refuse_plan_options(const ExplainArguments& arguments) {
   refuse_vertex_options(arguments.plan, arguments.html);
-  const std::array<std::pair<const char*, bool>, 4> given{
+  const std::array<std::pair<const char*, bool>, 5> given{
       {{"--diff", !arguments.difference.empty()},
+       {"--simulate", arguments.simulate},
        {"--steps", arguments.steps.has_value()},
        {"--verify", arguments.verify},
        {"--algebra", arguments.algebra && is_tra(arguments.program)}}};
@@ -174,6 +186,18 @@ std::string difference_text(const ExplainArguments& arguments, const Explanation
                               plan_by(arguments.difference.back()));
 }
 
+/// The program that SimGrid is in lies beside this one.
+std::string simulator() { return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "einrel-simgrid"; }
+
+void add_simulation(const ExplainArguments& arguments, const Chosen& chosen, Explanation& explained) {
+  explained.simulated = simulate(*explained.compiled, chosen, explained.request.machine,
+                                 {.speeds = parse_speeds(arguments.speeds), .program = simulator()});
+  if (!arguments.trace) return;
+  if (!explained.simulated->is_by_task)
+    throw UserError("--trace writes when every task ran, and this plan has too many to make: plan for fewer sites");
+  write_text(*arguments.trace, trace_json(chosen.tasks, explained.simulated->report));
+}
+
 void show(const ExplainArguments& arguments, const Explanation& explained, const SourceText& source) {
   const std::array<ExportedFile, 2> exported = exported_files(arguments);
   std::vector<std::pair<std::string, std::string>> texts;  // none is written where one is refused
@@ -211,7 +235,8 @@ bool is_sweep(const ExplainArguments& arguments) { return arguments.machines.siz
 
 /// What is shown of one plan, or of plans for one number of sites.
 void check_sweep_options(const ExplainArguments& arguments) {
-  const std::array<std::pair<const char*, bool>, 8> given{{{"--plan", arguments.plan.plan_file.has_value()},
+  const std::array<std::pair<const char*, bool>, 9> given{{{"--simulate", arguments.simulate},
+                                                           {"--plan", arguments.plan.plan_file.has_value()},
                                                            {"--jax", arguments.jax.has_value()},
                                                            {"--torch", arguments.torch.has_value()},
                                                            {"--diff", !arguments.difference.empty()},
@@ -282,6 +307,7 @@ void explain_program(const ExplainArguments& arguments) {
   if (arguments.plan.spmd && !arguments.plan.plan_file && is_shown)
     price_restriction(*explained.compiled, explained.comparison, explained.request);
   if (arguments.algebra && explained.has_plan()) add_algebra(explained);
+  if (arguments.simulate) add_simulation(arguments, chosen, explained);
   show(arguments, explained, source);
   if (arguments.plan.shows_passes) print(passes_text(*explained.compiled, chosen.tasks));
 }
@@ -359,6 +385,16 @@ void add_explain_command(CLI::App& app) {
   command->add_flag("--verify", arguments->verify,
                     "of planner kcut: compare its cuts with the best of all cuts at once");
   command->add_flag("--algebra", arguments->algebra, "also show the plan in both algebras");
+  command->add_flag("--simulate", arguments->simulate,
+                    "replay the plan on the machine's sites and links, and say how long it takes");
+  command
+      ->add_option("--slow", arguments->speeds,
+                   "SITE=SPEED: with --simulate, a site that is slower than the others: 3=0.5 computes half as fast")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--trace", arguments->trace,
+                   "FILE: with --simulate, write when every task ran, for a trace viewer (Perfetto, chrome://tracing)")
+      ->allow_extra_args(false);
   command->callback([arguments] {
     if (arguments->sites.size() == 1) arguments->plan.sites = arguments->sites.front();
     if (arguments->machines.size() == 1) arguments->plan.machine = arguments->machines.front();

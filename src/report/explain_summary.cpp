@@ -104,6 +104,17 @@ std::string time_lines(const Explanation& explained, const Folding& folding) {
          (texts.empty() ? "" : line("  most of it", fmt::format("{}", fmt::join(texts, ", "))));
 }
 
+/// "11.2 ms, task by task; site 3 computes longest, 9.8 ms of them".
+std::string simulated_line(const Explanation& explained) {
+  if (!explained.simulated) return "";
+  const SimulatedRun& run = *explained.simulated;
+  const auto busiest = std::max_element(run.computing.begin(), run.computing.end());
+  return line("simulated",
+              fmt::format("{}, {}; site {} computes longest, {} of them", seconds_text(run.seconds),
+                          run.is_by_task ? "task by task" : "vertex by vertex: of so many chunks tasks are not made",
+                          busiest - run.computing.begin(), seconds_text(*busiest)));
+}
+
 /// "proven: no plan that best looks at takes less", or how much less one may take.
 std::string proof_line(const PlanReport& report) {
   if (!report.plan.at_least) return "";
@@ -180,7 +191,8 @@ std::string summary_text(const Explanation& explained, const std::vector<VertexC
   text += line("plan", fmt::format("by {} for {} on machine {}{}{}", planner,
                                    counted(static_cast<std::size_t>(request.sites), "site"),
                                    printable(request.machine.name), measured.empty() ? "" : ", " + measured, least));
-  text += time_lines(explained, folding) + proof_line(explained.plan()) + spmd_line(explained);
+  text +=
+      time_lines(explained, folding) + simulated_line(explained) + proof_line(explained.plan()) + spmd_line(explained);
   text += line("peak memory", peak_text(explained.graph(), explained.plan(), request, source));
   return text + moved_lines(explained, costs, folding) + links_line(explained);
 }

@@ -7,6 +7,7 @@
 #include "base/source.h"
 #include "run/choose_plan.h"
 #include "run/kernels.h"
+#include "run/simulated_run.h"
 
 namespace einrel {
 
@@ -21,7 +22,8 @@ struct Explanation {
   std::optional<std::size_t> tasks = std::nullopt;  ///< how many; nothing where they were too many to make
   /// Per vertex or, of relations, per operation, how its tasks compute it; nothing without tasks.
   std::vector<std::vector<KernelCall>> calls = {};
-  std::optional<double> seconds = std::nullopt;  ///< of those tasks, on a machine whose kernels were measured
+  std::optional<double> seconds = std::nullopt;          ///< of those tasks, on a machine whose kernels were measured
+  std::optional<SimulatedRun> simulated = std::nullopt;  ///< of the plan that runs, if it was asked for
 
   bool has_plan() const { return !comparison.plans.empty(); }
   const PlanReport& plan() const { return comparison.plans.front(); }

@@ -445,6 +445,12 @@ ordered_json json_of(const Explanation& explained, const Folding& folding) {
       explained.compiled != nullptr ? program_json(*explained.compiled) : ordered_json{{"program", explained.program}};
   if (explained.tasks) json["tasks"] = *explained.tasks;
   if (explained.seconds) json["tasks_seconds"] = *explained.seconds;
+  if (const std::optional<SimulatedRun>& run = explained.simulated) {
+    json["simulated"] = {{"seconds", run->seconds},
+                         {"by", run->is_by_task ? "tasks" : "vertices"},
+                         {"computing_seconds", run->computing},
+                         {"received_bytes", run->received}};
+  }
   if (explained.has_plan()) {
     add_plans(json, explained, folding);
   } else {

@@ -69,4 +69,38 @@ double SecondsForecast::seconds(bool in_order) const {
   return seconds_side_by_side(tasks_.graph, all_seconds(1), threads_);
 }
 
+namespace {
+
+/// By its operations and bytes.
+double charged_seconds(const TaskGraph& graph, const Task& task, std::int64_t busy, const Machine& machine) {
+  const bool is_kernel = std::holds_alternative<CallKernel>(task.op);
+  if (!is_kernel && !std::holds_alternative<CopyBoxes>(task.op)) return 0;
+  return computing_seconds({.flops = flops_of(task),
+                            .on = graph[task.makes.front()].dtype,
+                            .bytes = static_cast<double>(bytes_needed(graph, task)),
+                            .calls = 1,
+                            .busy = busy},
+                           machine);
+}
+
+}  // namespace
+
+std::vector<double> task_seconds(const EinGraph& graph, const PlannedTasks& tasks, const Machine& machine,
+                                 std::size_t threads) {
+  if (!machine.kernel_times.empty()) {
+    SecondsForecast forecast(tasks, machine, threads);
+    kernel_calls(graph, tasks, {}, [&](std::size_t task, const KernelCall& call) { forecast.add(task, call); });
+    std::vector<double> seconds = forecast.by_task();
+    for (std::size_t t = 0; t < seconds.size(); ++t) {
+      if (std::holds_alternative<Send>(tasks.graph.tasks[t].op)) seconds[t] = 0;
+    }
+    return seconds;
+  }
+  const std::vector<std::int64_t> busy = sites_of_nodes(tasks);
+  std::vector<double> seconds;
+  for (const Task& task : tasks.graph.tasks)
+    seconds.push_back(charged_seconds(tasks.graph, task, busy[task.node.index], machine));
+  return seconds;
+}
+
 }  // namespace einrel

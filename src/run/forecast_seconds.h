@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
 #include "machine/machine.h"
 #include "run/kernels.h"
@@ -21,6 +22,9 @@ class SecondsForecast {
   /// memory makes tasks of one process wait for each other.
   double seconds(bool in_order) const;
 
+  /// The same of each task, on all threads.
+  std::vector<double> by_task() const { return all_seconds(threads_); }
+
  private:
   double task_seconds(std::size_t task, const std::vector<double>& by_kernels, std::size_t threads) const;
   std::vector<double> all_seconds(std::size_t threads) const;
@@ -32,5 +36,10 @@ class SecondsForecast {
   std::vector<double> on_threads_;   // the same on all threads
   std::vector<std::int64_t> sites_;  // by operation, on how many it is computed
 };
+
+/// What each task takes on a site of a machine, with so many threads there: where kernels were measured, by the models
+/// of these; else by its operations and bytes, as plans are charged (computing_seconds). A Send takes no seconds.
+std::vector<double> task_seconds(const EinGraph& graph, const PlannedTasks& tasks, const Machine& machine,
+                                 std::size_t threads);
 
 }  // namespace einrel

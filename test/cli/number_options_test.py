@@ -24,7 +24,7 @@ output loss
 """
 TRAINED = STEPS.replace("until", "#")
 # What the placeholder of a number looks like in --help.
-NUMBER = re.compile(r"\b(N|J|SIZE|SECONDS|SHARE|SEED|LABEL=N|NAME=X):|the number of ")
+NUMBER = re.compile(r"\b(N|J|SIZE|SECONDS|SHARE|SEED|LABEL=N|NAME=X|SITE=SPEED):|the number of ")
 
 
 class NumberOptions(ProgramTest):
@@ -49,7 +49,8 @@ class NumberOptions(ProgramTest):
                       "--epochs": [*train[:4], "--batch", "b=2"], "--hold-out": train, "--seed": train,
                       "--calibrate-with": [*train, "--hold-out", "0.5"], "--save-every": [*train, *save],
                       "--local-steps": local, "--dim f=": train, "--scalar eta=": train},
-            "explain": {"--sites": explain, "--memory": explain, "--steps": explain, "--dim j=": ["explain", product]},
+            "explain": {"--sites": explain, "--memory": explain, "--steps": explain, "--dim j=": ["explain", product],
+                        "--slow 0=": [*explain, "--simulate"]},
             "check": {"--dim j=": ["check", product]},
             "einsum": {"--threads": einsum, "--sites": einsum, "--memory": einsum, "--repeat": einsum, "--timeout": einsum},
             "sql": {"--dim j=": ["sql", product], "--scalar eta=": ["sql", steps, "--dim", "b=8"]},
