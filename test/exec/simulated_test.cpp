@@ -176,7 +176,7 @@ TEST(Simulated, RandomPlansReceiveTheirBytesAndKeepTheirOrder) {
     const SimulatedRun by_vertex = simulate_vertices(compiled.graph, plan, machine, request);
     EXPECT_EQ(by_vertex.received, costs.received);
     EXPECT_FALSE(by_vertex.is_by_task);
-    Chosen chosen{tasks, 1, {}, by_plan};
+    Chosen chosen{.tasks = tasks, .threads = 1, .how = by_plan};
     const SimulatedRun by_task = simulate(compiled, chosen, machine, request);
     EXPECT_EQ(by_task.received, costs.received);
     EXPECT_TRUE(by_task.is_by_task);
