@@ -18,9 +18,38 @@ namespace {
 std::optional<double> first_seconds(const std::vector<SweptPlan>& plans, const SweptPlan& of) {
   for (const SweptPlan& plan : plans) {
     const auto* const report = std::get_if<PlanReport>(&plan.plan);
-    if (report != nullptr && plan.machine == of.machine && plan.planner() == of.planner()) return report->costs.seconds;
+    if (report != nullptr && plan.machine == of.machine && plan.planner() == of.planner())
+      return report->costs.seconds_of_later_steps();
   }
   return std::nullopt;
+}
+
+/// What a plan takes: of a program that runs many steps, each of them but the first.
+struct SweptCosts {
+  double seconds = 0;
+  double moving_seconds = 0;
+  std::int64_t bytes = 0;
+  std::int64_t most_received = 0;
+};
+
+SweptCosts swept_costs(const PlanCosts& costs) {
+  SweptCosts swept{costs.seconds_of_later_steps(), costs.moving_seconds() - costs.once.seconds,
+                   costs.bytes_of_later_steps(), 0};
+  for (std::size_t site = 0; site < costs.received.size(); ++site) {
+    const std::int64_t once = site < costs.once.received.size() ? costs.once.received[site] : 0;
+    swept.most_received = std::max(swept.most_received, costs.received[site] - once);
+  }
+  return swept;
+}
+
+/// "each of 100 steps but the first, ": what figures are of; nothing where it is a whole run.
+std::string steps_text(const std::vector<SweptPlan>& plans) {
+  for (const SweptPlan& plan : plans) {
+    const auto* const report = std::get_if<PlanReport>(&plan.plan);
+    if (report != nullptr && report->costs.steps > 1)
+      return fmt::format("each of {} steps but the first, ", report->costs.steps);
+  }
+  return "";
 }
 
 /// A field with commas or quotes in it stands in quotes.
@@ -36,7 +65,7 @@ std::string csv_field(const std::string& text) {
 std::string sweep_text(const Compiled& compiled, const std::vector<SweptPlan>& plans) {
   const bool has_price =
       std::any_of(plans.begin(), plans.end(), [](const SweptPlan& plan) { return plan.dollars().has_value(); });
-  std::string text = fmt::format("{}: plans by number of sites\n\n", printable(compiled.name));
+  std::string text = fmt::format("{}: {}plans by number of sites\n\n", printable(compiled.name), steps_text(plans));
   text += fmt::format("{:<18} {:>6} {:<16} {:>10} {:>10} {:>10} {:>10} {:>12} {:>11} {:>15}{}\n", "machine", "sites",
                       "planner", "seconds", "as fast", "of moving", "moved", "at most/site", "peak memory",
                       "sites computing", has_price ? fmt::format(" {:>14}", "$, 1,000 runs") : "");
@@ -47,10 +76,10 @@ std::string sweep_text(const Compiled& compiled, const std::vector<SweptPlan>& p
       continue;
     }
     const auto& report = std::get<PlanReport>(plan.plan);
-    const PlanCosts& costs = report.costs;
+    const SweptCosts costs = swept_costs(report.costs);
     text += fmt::format("{:>10} {:>8.3g} x {:>10} {:>10} {:>12} {:>11} {:>15}{}\n", seconds_text(costs.seconds),
-                        *first_seconds(plans, plan) / costs.seconds, seconds_text(costs.moving_seconds()),
-                        bytes_text(costs.bytes), bytes_text(costs.most_received()), bytes_text(report.peak.bytes),
+                        *first_seconds(plans, plan) / costs.seconds, seconds_text(costs.moving_seconds),
+                        bytes_text(costs.bytes), bytes_text(costs.most_received), bytes_text(report.peak.bytes),
                         sites_computing_text(compiled.graph, report.plan),
                         plan.dollars() ? fmt::format(" {:>14.3g}", 1000 * *plan.dollars()) : "");
   }
@@ -74,9 +103,10 @@ std::string sweep_csv(const Compiled& compiled, const std::vector<SweptPlan>& pl
     }
     const auto& report = std::get<PlanReport>(plan.plan);
     const auto [fewest, most] = sites_computing(compiled.graph, report.plan);
-    text += fmt::format("{},{},{},{},{},{},{},{},{},\n", report.costs.seconds, report.costs.moving_seconds(),
-                        report.costs.bytes, report.costs.most_received(), report.peak.bytes, fewest, most,
-                        report.seconds, plan.dollars() ? fmt::format("{}", *plan.dollars()) : "");
+    const SweptCosts costs = swept_costs(report.costs);
+    text += fmt::format("{},{},{},{},{},{},{},{},{},\n", costs.seconds, costs.moving_seconds, costs.bytes,
+                        costs.most_received, report.peak.bytes, fewest, most, report.seconds,
+                        plan.dollars() ? fmt::format("{}", *plan.dollars()) : "");
   }
   return text;
 }
@@ -91,10 +121,11 @@ std::string sweep_json(const Compiled& compiled, const std::vector<SweptPlan>& p
     } else {
       const auto& report = std::get<PlanReport>(plan.plan);
       const auto [fewest, most] = sites_computing(compiled.graph, report.plan);
-      row["seconds"] = report.costs.seconds;
-      row["moving_seconds"] = report.costs.moving_seconds();
-      row["bytes"] = report.costs.bytes;
-      row["most_received"] = report.costs.most_received();
+      const SweptCosts costs = swept_costs(report.costs);
+      row["seconds"] = costs.seconds;
+      row["moving_seconds"] = costs.moving_seconds;
+      row["bytes"] = costs.bytes;
+      row["most_received"] = costs.most_received;
       row["peak_memory"] = report.peak.bytes;
       row["sites_computing"] = {fewest, most};
       row["plan_seconds"] = report.seconds;

@@ -1,13 +1,24 @@
 #include "run/sweep.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
+
+#include "base/text.h"
 
 namespace einrel {
 namespace {
 
 /// Plans that are told apart by less are equal for whoever pays for sites.
 constexpr double about_as_fast = 1.05;
+
+/// A plan that takes more memory than a site may have is none.
+std::variant<PlanReport, PlanRefusal> within_memory(PlanReport report, const PlanRequest& request) {
+  if (!request.memory || report.peak.bytes <= *request.memory) return report;
+  return PlanRefusal{report.plan.planner, fmt::format("a site holds {}, and may hold {}", bytes_text(report.peak.bytes),
+                                                      bytes_text(*request.memory))};
+}
 
 }  // namespace
 
@@ -20,7 +31,7 @@ std::optional<double> SweptPlan::dollars() const {
   const auto* const report = std::get_if<PlanReport>(&plan);
   if (report == nullptr || dollars_per_hour == 0) return std::nullopt;
   constexpr double seconds_per_hour = 3600;
-  return report->costs.seconds / seconds_per_hour * dollars_per_hour;
+  return report->costs.seconds_of_later_steps() / seconds_per_hour * dollars_per_hour;
 }
 
 std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wanted) {
@@ -36,7 +47,7 @@ std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wante
           plans_side_by_side(planned ? *planned : compiled, std::nullopt, wanted.planners, request);
       const double price = request.machine.dollars_per_hour * static_cast<double>(request.sites);
       for (PlanReport& report : reports)
-        plans.push_back({request.machine.name, request.sites, price, std::move(report)});
+        plans.push_back({request.machine.name, request.sites, price, within_memory(std::move(report), request)});
       for (PlanRefusal& refusal : refused)
         plans.push_back({request.machine.name, request.sites, price, std::move(refusal)});
     }
@@ -55,7 +66,7 @@ std::vector<EnoughSites> enough_sites(const std::vector<SweptPlan>& plans) {
     for (const SweptPlan& plan : plans) {
       const auto* const report = std::get_if<PlanReport>(&plan.plan);
       if (report != nullptr && plan.machine == first.machine && plan.planner() == first.planner())
-        seconds.emplace_back(plan.sites, report->costs.seconds);
+        seconds.emplace_back(plan.sites, report->costs.seconds_of_later_steps());
     }
     if (seconds.empty()) continue;
     std::sort(seconds.begin(), seconds.end());

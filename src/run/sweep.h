@@ -26,12 +26,12 @@ struct SweptPlan {
   double dollars_per_hour = 0;  ///< of all these sites; 0 where the machine has no price
   std::variant<PlanReport, PlanRefusal> plan;
   const std::string& planner() const;
-  /// Of one run on these sites, or of one step; nullopt where there is no price or no plan.
+  /// Of one run on these sites, or of one step but the first; nullopt where there is no price or no plan.
   std::optional<double> dollars() const;
 };
 
 /// Machines in order, for each the numbers of sites, and for each of these the planners. Throws UserError as
-/// compare_plans does, but not where a planner has no plan.
+/// compare_plans does, but not where a planner has no plan, or one that needs more memory than a site may have.
 std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wanted);
 
 /// Where fewer sites are about as fast as the most asked for: of each machine and planner the fewest that are within 5

@@ -130,6 +130,25 @@ class Sweep(PlanTest):
         self.assertIn("refused", rows[1])
         self.assertIn("no plan: ", self.explain("--sites", "2,4", "--planner", "heads", "--planner", "single"))
 
+    def test_has_no_plan_that_takes_more_memory_than_sites_have(self):
+        self.program = self.text_file("wide.ein", "dims i=4000 j=4000 k=4000\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n")
+        rows = json.loads(self.explain("--sites", "2,16", "--planner", "data", "--planner", "eindecomp", "--memory", "90MB", "--json"))["sweep"]
+        for row in rows:
+            self.assertTrue("refused" in row or row["peak_memory"] <= 90e6, row)
+        refused = next(row["refused"] for row in rows if row["planner"] == "data")
+        self.assertRegex(refused, r"a site holds [0-9.]+ MB, and may hold 90 MB")
+
+    def test_shows_each_of_many_steps(self):
+        self.program = self.text_file("steps.ein", "dims i=2000 j=2000\ninput A[i,j]\nstate x[i] = 1\ny[j] = sum[i] A[i,j] * x[i]\n"
+                                                   "next x[i] = sum[j] sq(A[i,j]) * y[j] / 2000\noutput y\n")
+        rows = json.loads(self.explain("--sites", "2,4", "--steps", "100", "--planner", "sqrt", "--json"))["sweep"]
+        for row in rows:
+            alone = self.plan("--sites", str(row["sites"]), "--steps", "100", "--planner", "sqrt")["plans"][0]["cost"]
+            self.assertGreater(alone["once"]["bytes"], 0)
+            self.assertEqual(row["bytes"], alone["each_step"]["bytes"])
+            self.assertAlmostEqual(row["seconds"], alone["each_step"]["seconds"], delta=1e-9 * row["seconds"])
+        self.assertIn("each of 100 steps but the first, plans by number of sites", self.explain("--sites", "2,4", "--steps", "100"))
+
     def test_refuses_what_is_said_of_one_number_of_sites(self):
         for arguments, message in (
             (("--sites", "2,4", "--verbose"), "--verbose is for one number of sites"),

@@ -93,6 +93,7 @@ struct PlanCosts {
   /// Of a step, on average over all of them: what planners make least, since it is least where their sum is.
   double of(CostKind kind) const;
   std::int64_t bytes_of_later_steps() const { return bytes - once.bytes; }
+  double seconds_of_later_steps() const { return seconds - once.seconds; }
   std::int64_t most_received() const;
   double moving_seconds() const;  ///< of all vertices
 };
