@@ -6,14 +6,12 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _native
 from ._array import Array, node_of
 from ._compute import run_options
 from ._errors import compute_nodes, run_traced
-from ._names import with_lines
-from ._native import ExplainOptions, Node, Traced, Type
+from ._native import Node, Traced, Type
 from ._numbers import is_number
-from ._parts import Body, Part, may_have_parts
+from ._parts import Body, Graph, Part, Planned, may_have_parts
 from ._transform import apart, slopes_of, total_flow
 from ._trees import flatten, unflatten
 from ._vmap import one_and_many, spread
@@ -42,9 +40,13 @@ class _Block(Part):
             self._traced = Traced(self._body.results, [*self._body.arguments, *self._body.around])
         return self._traced
 
-    def labels(self) -> list[str]:
+    def program(self) -> Planned:
         """See `Part`."""
-        return self._program().labels()
+        return Graph(self._program(), self._body.results)
+
+    def times(self) -> int | None:
+        """See `Part`."""
+        return 1
 
     def graph(self) -> list[Node] | None:
         """See `Part`: a function without a gradient is computed once, and goes with what is around it."""
@@ -90,10 +92,6 @@ class _Block(Part):
     def __call__(self, *operands: Node) -> list[Node]:
         """See `Part`."""
         return _Block(self._body, operands).placed()
-
-    def explain(self, how: ExplainOptions) -> str:
-        """See `Part`."""
-        return _native.explain(self._body.results, how, with_lines(self._body.results, []))
 
 
 def _differentiated(body: Body, arguments: Sequence[Node]) -> list[Node]:

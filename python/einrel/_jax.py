@@ -55,7 +55,10 @@ class JaxJitted:
         call = self._jitted._trace(form, [leaf if is_number(leaf) else _alike(leaf) for leaf in leaves])
         call.course.check(numbers)
         if call.stages.parts:
-            raise self._jitted._has_no_plan(call)
+            titles = "; ".join(part.title for part in call.stages.parts)
+            raise _native.ProgramError(
+                f"{self._jitted!r} is several programs, and a module for JAX is one: {titles}; leave out backend='jax'"
+            )
         return call
 
     def _program(self, call: Any) -> Program:

@@ -10,14 +10,13 @@ from typing import Any, Final
 
 import numpy as np
 
-from . import _native
 from ._array import Array, identity, node_of
-from ._compute import explain_options, run_options
+from ._compute import run_options
 from ._errors import compute_nodes
 from ._formula import apply
 from ._lines import line_of_user
-from ._names import name_of_place, with_lines
-from ._native import Node, ProgramError
+from ._names import name_of_place
+from ._native import Node
 from ._numbers import Course, is_number
 from ._parts import Stages, is_within_transformation, part_of, within_transformation
 from ._trees import check_unchanged, constant, flatten, has_attributes, places, unflatten
@@ -101,8 +100,7 @@ class Jitted:
                 results, result_form = self._results(form, made_of)
                 made = [_identity(result)._node for result in results]
                 call = _Call(made, arguments, result_form, course)
-            if call.stages.parts and "plan" in self._options:
-                raise self._has_no_plan(call)
+            call.stages.check_plan(self._options)
             self._traced[key] = call
         return self._traced[key]
 
@@ -161,10 +159,6 @@ class Jitted:
         names = list(zip(places_of, call.arguments))
         return call, options, names
 
-    def _has_no_plan(self, call: _Call) -> ProgramError:
-        titles = "; ".join(part.title for part in call.stages.parts)
-        return ProgramError(f"{self!r} is several programs, and so has no plan as a whole: {titles}; explain tells all")
-
     def explain(self, *arguments: Any, **named: Any) -> str:
         """How it is computed for arguments like these, as text; options as of `Array.explain`."""
         call, options, names = self._made(arguments, named)
@@ -173,19 +167,16 @@ class Jitted:
     def plan(self, *arguments: Any, **named: Any) -> str:
         """The plan for arguments like these as JSON, which `jit(plan=...)` takes; options as of `Array.plan`.
 
-        Raises ProgramError where it has loops, which are programs by themselves.
+        A function with loops is several programs: "programs" has a title, how often it is computed (`times`, null
+        where a condition says it) and the plan of each.
         """
         call, options, names = self._made(arguments, named)
-        if call.stages.parts:
-            raise self._has_no_plan(call)
-        return _native.plan(call.stages.wanted, explain_options(**options), with_lines(call.stages.wanted, names))
+        return call.stages.plan(options, names)
 
     def html(self, *arguments: Any, **named: Any) -> str:
-        """The plan as a page for a browser; options as of `Array.html`. Raises as `plan`."""
+        """The plan as a page for a browser; options as of `Array.html`. Of several programs it shows each."""
         call, options, names = self._made(arguments, named)
-        if call.stages.parts:
-            raise self._has_no_plan(call)
-        return _native.html(call.stages.wanted, explain_options(**options), with_lines(call.stages.wanted, names))
+        return call.stages.html(options, names)
 
 
 _EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory", "batch", "spmd")

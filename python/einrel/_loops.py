@@ -17,8 +17,9 @@ from ._dtypes import BY_NAME, is_floating
 from ._errors import compute_nodes
 from ._indexing import take
 from ._joining import stack
-from ._native import ExplainOptions, Node, Type
-from ._parts import Part, are_traced, is_within_transformation, may_have_parts, same
+from ._lines import line_of_user
+from ._native import Node, Type
+from ._parts import Part, Planned, are_traced, is_within_transformation, may_have_parts, same
 from ._shapes import moveaxis, reshape
 from ._steps import Carried, LoopProgram, TracedStep, split, truth_of
 from ._transform import apart, slopes_of, total_flow, zeros_like
@@ -28,6 +29,12 @@ from ._vmap import one_and_many, spread
 _MOST_UNROLLED: Final = 10_000  # steps that become parts of a graph
 _MOST_KEPT_BYTES: Final = 2**26  # of what goes on, before it is known whether a gradient needs it
 _NO_END: Final = 2**62  # steps
+_NO_WHILE: Final = (
+    "einrel.while_loop in {line}, in a step of another loop, or in a function of einrel.vjp that is not traced: "
+    "elements say how many steps there are, and are not known yet; write, where there are never more than `most` steps:\n"
+    "    einrel.fori_loop(0, most, lambda _, x: einrel.where(condition(x), body(x), x), value)\n"
+    "with a `where` for each array, if the value is several"
+)
 
 
 class _Loop(Part):
@@ -85,17 +92,18 @@ class _Loop(Part):
         carried, xs, around, begins = self._groups(operands)
         if not all(bool(Array(node)) for node in begins):
             nodes = [same(node) for node in carried]
-            compute_nodes(nodes, run_options(**options))
+            own = {name: value for name, value in options.items() if name != "plan"}  # which is that of a step
+            compute_nodes(nodes, run_options(**own))
             return nodes
         return self._program().run(self._steps, carried, xs, around, options)
 
-    def labels(self) -> list[str]:
-        """See `Part`."""
-        return self._program().labels()
+    def program(self) -> Planned:
+        """See `Part`: a step."""
+        return self._program().native()
 
-    def explain(self, how: ExplainOptions) -> str:
+    def times(self) -> int | None:
         """See `Part`."""
-        return self._program().explain(how)
+        return None if self._has_condition else self._steps
 
     def slopes(self, flows: Sequence[Node | None], wanted: Sequence[bool]) -> list[Node | None]:
         """A loop over the steps in the other order, each of which is computed once more for its own gradient."""
@@ -333,10 +341,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
         goes_on = truth_of(condition(carried.built(carried.nodes)))
         is_awaited = are_traced([goes_on._node, *carried.nodes])
         if is_awaited and not may_have_parts():
-            raise _native.ProgramError(
-                "einrel.while_loop in a step of another loop: elements say how many steps there are, and are not known "
-                "yet; use einrel.fori_loop and einrel.where"
-            )
+            raise _native.ProgramError(_NO_WHILE.format(line=line_of_user()))
         if is_awaited or not is_within_transformation():
             break
         if not bool(goes_on):

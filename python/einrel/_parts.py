@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import html
 import itertools
+import json
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from . import _native
 from ._array import identity
@@ -113,6 +116,47 @@ class Body:
         return [node in marked for node in self.results]
 
 
+class Planned(Protocol):
+    """What is planned as one program: a program in the language, or a graph."""
+
+    def labels(self) -> list[str]:
+        """What labels are called in its plans."""
+
+    def explain(self, how: ExplainOptions, /) -> str:
+        """How it is computed, as text."""
+
+    def plan(self, how: ExplainOptions, /) -> str:
+        """The plan as JSON."""
+
+    def html(self, how: ExplainOptions, /) -> str:
+        """The plan as a page for a browser."""
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A graph as one program, whose arrays are called by these names or by lines."""
+
+    traced: Traced
+    results: Sequence[Node]
+    names: Sequence[tuple[str, Node]] = ()
+
+    def labels(self) -> list[str]:
+        """See `Planned`."""
+        return self.traced.labels()
+
+    def explain(self, how: ExplainOptions, /) -> str:
+        """See `Planned`."""
+        return _native.explain(self.results, how, with_lines(self.results, self.names))
+
+    def plan(self, how: ExplainOptions, /) -> str:
+        """See `Planned`."""
+        return _native.plan(self.results, how, with_lines(self.results, self.names))
+
+    def html(self, how: ExplainOptions, /) -> str:
+        """See `Planned`."""
+        return _native.html(self.results, how, with_lines(self.results, self.names))
+
+
 class Part(ABC):
     """What gives arrays of others, its operands, as a program by itself.
 
@@ -151,12 +195,12 @@ class Part(ABC):
         return None
 
     @abstractmethod
-    def labels(self) -> list[str]:
-        """What labels are called in its plans."""
+    def program(self) -> Planned:
+        """What is computed each time."""
 
     @abstractmethod
-    def explain(self, how: ExplainOptions) -> str:
-        """How it is computed, as text."""
+    def times(self) -> int | None:
+        """How often the program is computed; None, where elements say it."""
 
     def placed(self) -> list[Node]:
         """Its results, as a part of the function that is traced or differentiated."""
@@ -261,15 +305,33 @@ class Stages:
         of_parts = (node for part in self.parts[count:] for node in part.operands)
         return {*self.wanted, *of_parts, *(node for given in self._given[count + 1 :] for node in given)}
 
+    def _programs(self, names: Sequence[tuple[str, Node]] = ()) -> list[_Program]:
+        """In the order in which they are computed."""
+        programs = []
+        for count, (made, traced) in enumerate(zip(self._between, self._traced)):
+            if count > 0:
+                part = self.parts[count - 1]
+                programs.append(_Program(part, part.title, part.times(), part.program()))
+            if traced is not None:
+                title = f"after {self.parts[count - 1].title}" if count > 0 else f"before {self.parts[0].title}"
+                programs.append(_Program(traced, title, 1, Graph(traced, made, names)))
+        return programs
+
     @cached_property
     def _labels(self) -> dict[Traced | Part, list[str]]:
-        programs: list[Traced | Part] = [*self.parts, *filter(None, self._traced)]
-        return {one: one.labels() for one in programs}
+        return {one.key: one.planned.labels() for one in self._programs()}
 
     def _options_of(self, program: Traced | Part, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A label of samples, and a planner that follows it, are for programs that have it. Raises where none has."""
+        """A label of samples, and a planner that follows it, are for programs that have it. Raises where none has.
+
+        Each program has its own plan.
+        """
+        if not self.parts:
+            return options
+        if options.get("plan") is not None:
+            options = {**options, "plan": self._plans(options["plan"])[program]}
         batch = options.get("batch")
-        if batch is None or not self.parts:
+        if batch is None:
             return options
         known = {label for own in self._labels.values() for label in own}
         if batch not in known:
@@ -279,6 +341,25 @@ class Stages:
             )
         own = ("batch", "planner", "planners") if batch not in self._labels[program] else ()
         return {name: value for name, value in options.items() if name not in own}
+
+    def check_plan(self, options: Mapping[str, Any]) -> None:
+        """Raises ProgramError where the option `plan` does not have a plan for each of several programs."""
+        if self.parts and options.get("plan") is not None:
+            self._plans(options["plan"])
+
+    def _plans(self, plan: str) -> dict[Traced | Part, str]:
+        """Those of all programs, in what `plan` gave. Raises ProgramError where it is of another function."""
+        keys = [one.key for one in self._programs()]
+        try:
+            plans = [json.dumps(one["plan"]) for one in json.loads(plan)["programs"]]
+        except (KeyError, TypeError, ValueError):
+            plans = []
+        if len(plans) != len(keys):
+            raise _native.ProgramError(
+                f"plan= has {len(plans) or 'no'} plans of programs, but the function is {len(keys)} programs "
+                f"({'; '.join(part.title for part in self.parts)}): its own `plan` gives one for each"
+            )
+        return dict(zip(keys, plans))
 
     def run(self, nodes: Sequence[Node], options: Mapping[str, Any], where: str) -> list[Node]:
         """The results of these arguments; options as of `compute`."""
@@ -301,12 +382,65 @@ class Stages:
 
     def explain(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> str:
         """How each program is computed, as text; options as of `Array.explain`."""
-        told = []
-        for count, (made, traced) in enumerate(zip(self._between, self._traced)):
-            if count > 0:
-                part = self.parts[count - 1]
-                told.append(f"{part.title}\n{part.explain(explain_options(**self._options_of(part, options)))}")
-            if traced is not None:
-                how = explain_options(**self._options_of(traced, options))
-                told.append(_native.explain(made, how, with_lines(made, names)))
-        return "\n".join(told)
+        if not self.parts:
+            return self._whole(names).explain(explain_options(**options))
+        return "\n".join(f"{one.heading}\n{one.planned.explain(how)}" for one, how in self._told(options, names))
+
+    def plan(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> str:
+        """The plan as JSON, of several programs those of all: {"programs": [{"title", "times", "plan"}, ...]}."""
+        if not self.parts:
+            return self._whole(names).plan(explain_options(**options))
+        programs = [
+            {"title": one.title, "times": one.times, "plan": json.loads(one.planned.plan(how))}
+            for one, how in self._told(options, names)
+        ]
+        return json.dumps({"programs": programs})
+
+    def html(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> str:
+        """The plan as a page for a browser, of several programs with a frame for each."""
+        if not self.parts:
+            return self._whole(names).html(explain_options(**options))
+        frames = [
+            f'<h2>{html.escape(one.heading)}</h2>\n<iframe srcdoc="{html.escape(one.planned.html(how), quote=True)}" '
+            'style="width: 100%; height: 90vh; border: 0"></iframe>'
+            for one, how in self._told(options, names)
+        ]
+        return _PAGE.format(count=len(frames), frames="\n".join(frames))
+
+    def _whole(self, names: Sequence[tuple[str, Node]]) -> Planned:
+        """A function that is one program."""
+        (traced,) = self._traced
+        assert traced is not None  # it gives something
+        return Graph(traced, self.wanted, names)
+
+    def _told(
+        self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]
+    ) -> Iterator[tuple[_Program, ExplainOptions]]:
+        """Each program, and how to explain it."""
+        for one in self._programs(names):
+            yield one, explain_options(**self._options_of(one.key, options))
+
+
+@dataclass(frozen=True)
+class _Program:
+    """One of those that a function is."""
+
+    key: Traced | Part
+    title: str
+    times: int | None  # that it is computed; None, where elements say it
+    planned: Planned
+
+    @property
+    def heading(self) -> str:
+        """The title, and how often it is computed."""
+        if self.times is None:
+            return f"{self.title}: each step, as many as its condition says"
+        return self.title if self.times == 1 else f"{self.title}: each of {self.times} steps"
+
+
+_PAGE: Final = """<!doctype html>
+<meta charset="utf-8">
+<title>{count} programs</title>
+<style>body {{ font-family: sans-serif; margin: 1em }} h2 {{ font-size: 1em }}</style>
+{frames}
+"""

@@ -19,7 +19,7 @@ from ._dtypes import BY_NAME
 from ._errors import compute_nodes, run_steps
 from ._functions import astype
 from ._indexing import take
-from ._native import ExplainOptions, Node, State, gradient_graph
+from ._native import Node, State, gradient_graph
 from ._numbers import Course, is_number
 from ._parts import Body, same, within_transformation
 from ._trees import flatten, places, unflatten
@@ -183,13 +183,9 @@ class LoopProgram:
                     column[first : first + count] = rows
         return [*nodes, *map(node_of, columns)]
 
-    def labels(self) -> list[str]:
-        """What labels are called in plans of a step."""
-        return _program(self._text).labels()
-
-    def explain(self, how: ExplainOptions) -> str:
-        """How a step is computed, as text."""
-        return _program(self._text).explain(how)
+    def native(self) -> _native.Program:
+        """The program, of which each step is a run."""
+        return _program(self._text)
 
     def _run_block(
         self, first: int, steps: int, nodes: Sequence[Node], fixed: dict[str, Node], options: Mapping[str, Any]
@@ -200,7 +196,7 @@ class LoopProgram:
         for j, node in enumerate(self._gives):
             inputs[f"z{j}"] = zeros((self._block, *node.type.shape), dtype=BY_NAME[node.type.dtype])._node
         compute_nodes([node for node in inputs.values() if not node.is_leaf])
-        return run_steps(_program(self._text), inputs, run_options(steps=steps, **options), self._title)
+        return run_steps(self.native(), inputs, run_options(steps=steps, **options), self._title)
 
 
 def _reached(results: dict[str, Node], nodes: dict[str, Node]) -> dict[str, Node]:

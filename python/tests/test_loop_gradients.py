@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tracemalloc
 from collections.abc import Callable, Iterator
@@ -211,15 +212,58 @@ def test_a_function_with_loops_says_how_it_is_computed() -> None:
     told = jitted.explain(A)
     assert told.count("  outputs ") == 3 and "a loop in" in told and "test_loop_gradients.py" in told
     assert "for 4 sites" in jitted.explain(A, sites=4)
-    for refused in (jitted.plan, jitted.html):
-        with pytest.raises(er.ProgramError, match="has no plan as a whole: a loop in .*test_loop_gradients"):
-            refused(A)
-    plan = er.jit(lambda w: w + 1).plan(A)
-    with pytest.raises(er.ProgramError, match="has no plan as a whole"):
-        er.jit(total, plan=plan)(A)
+    assert all(part in told for part in ("before a loop in", ": each of 9 steps", "after a loop in"))
     expected = float(jitted(A))
     for options in ({"sites": 3}, {"memory": 200}, {"threads": 1}):
         np.testing.assert_allclose(float(er.jit(total, **options)(A)), expected, rtol=1e-12)
+
+
+def scanned(w: Any) -> Any:
+    return er.sum(er.scan(lambda h, x: (er.tanh(h @ w + x), h), er.exp(w)[0], w * 2)[1])
+
+
+def halved(w: Any) -> Any:
+    return er.while_loop(lambda v: er.sum(v * v) > 1e-3, lambda v: v @ w / 2, w + 1) * 2
+
+
+OF_SEVERAL: dict[str, tuple[Callable[[Any], Any], list[int | None]]] = {
+    "steps": (lambda w: er.sum(er.fori_loop(0, 9, lambda i, x: er.tanh(x @ w), er.exp(w))), [1, 9, 1]),
+    "scan": (scanned, [1, 3, 1]),
+    "condition": (halved, [1, None, 1]),
+    "a loop alone": (lambda w: er.fori_loop(0, 4, lambda i, x: x @ w, w), [4]),
+    "gradient": (er.grad(scanned), [1, 3, 1, 3, 1]),
+    "checkpoint": (er.grad(lambda w: er.sum(er.checkpoint(lambda w: er.tanh(w @ w))(er.exp(w)))), [1, 1, 1, 1, 1]),
+}
+
+
+@pytest.mark.parametrize("name", OF_SEVERAL)
+def test_a_function_of_several_programs_has_a_plan_of_each(name: str) -> None:
+    function, times = OF_SEVERAL[name]
+    jitted = er.jit(function)
+    plan = jitted.plan(A, sites=2)
+    programs = json.loads(plan)["programs"]
+    assert [one["times"] for one in programs] == times
+    assert all("test_loop_gradients.py, line" in one["title"] and one["plan"]["sites"] == 2 for one in programs)
+    page = jitted.html(A, sites=2)
+    assert page.startswith("<!doctype html>") and page.count("<iframe") == len(times)
+    told = jitted.explain(A, sites=2)
+    assert told.count("for 2 sites") == len(times)
+    for one in programs:
+        assert one["title"] in told and one["title"] in page
+    followed = er.jit(function, plan=plan)
+    np.testing.assert_allclose(followed(A), function(A), rtol=1e-12)
+
+
+def test_a_plan_of_another_function_is_refused() -> None:
+    function, _ = OF_SEVERAL["steps"]
+    for plan in (er.jit(lambda w: w + 1).plan(A), er.jit(OF_SEVERAL["gradient"][0]).plan(A), "no plan"):
+        with pytest.raises(er.ProgramError, match="the function is 3 programs .a loop in .*test_loop_gradients"):
+            er.jit(function, plan=plan)(A)
+    plan = er.jit(function).plan(A)
+    with pytest.raises(er.ProgramError):
+        er.jit(lambda w: w + 1, plan=plan)(A)
+    with pytest.raises(er.ProgramError):
+        er.jit(function, plan=plan)(np.ones((4, 4)))
 
 
 def test_a_gradient_outside_of_a_function_of_what_has_a_loop_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -122,7 +123,39 @@ def test_many_steps_of_samples_are_one_program() -> None:
 def test_what_is_no_program_says_so() -> None:
     with pytest.raises(er.ProgramError, match="1000000 steps in a step .* or in a function of einrel.vjp"):
         er.vjp(lambda x: er.fori_loop(0, 10**6, lambda i, x: x * 2, x), 1.0)
-    with pytest.raises(er.ProgramError, match="elements say how many steps"):
-        er.fori_loop(0, 3, lambda i, x: er.while_loop(lambda x: x < 9, lambda x: x * 2, x), 1)
     with pytest.raises(er.ProgramError, match="does not know how many steps there are"):
         er.vmap(er.grad(lambda x: er.while_loop(lambda x: x < 9, lambda x: x * 2, x)))(XS[0])
+
+
+def test_a_condition_in_a_step_of_another_loop_says_what_to_write() -> None:
+    def condition(x: Any) -> Any:
+        return x < 9 + x % 5
+
+    def body(x: Any) -> Any:
+        return x * 2 - 1
+
+    def refused(_: Any, x: Any) -> Any:
+        return er.while_loop(condition, body, x + 1)
+
+    def of_python(x: int) -> int:
+        while condition(x):
+            x = body(x)
+        return x
+
+    line = refused.__code__.co_firstlineno + 1
+    for call in (
+        lambda: er.fori_loop(0, 3, refused, 1),
+        lambda: er.jit(lambda x: er.fori_loop(0, 3, refused, x))(1),
+        lambda: er.scan(lambda x, _: (refused(0, x), None), 1, length=3),
+    ):
+        with pytest.raises(er.ProgramError, match=rf"test_loops_of_samples.py, line {line}, in a step") as error:
+            call()
+    (written,) = [told for told in str(error.value).splitlines() if told.startswith("    ")]
+    names = {"einrel": er, "most": 20, "condition": condition, "body": body}
+
+    def as_written(_: Any, x: Any) -> Any:
+        return eval(written.strip(), {**names, "value": x + 1})
+
+    expected = functools.reduce(lambda x, _: of_python(x + 1), range(3), 1)
+    assert er.fori_loop(0, 3, as_written, 1).tolist() == expected
+    assert er.jit(lambda x: er.fori_loop(0, 3, as_written, x))(1).tolist() == expected
