@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from collective_bytes import collective_bytes
 from export_process import ROOT, ExportedPrograms
 
 import einrel_process
@@ -30,6 +31,12 @@ class JaxTest(ExportedPrograms, einrel_process.ProgramTest):
     }
     # Documents that compute one thing twice, of which compilers see it: then less moves than the plan says.
     moves_less = {"program_attention"}  # Y and Y3
+
+    def test_collectives_of_many_arrays_are_counted(self):
+        tuple_of_six = "f32[2,3]{1,0}, f32[4]{0}, s64[2]{0}, f32[8]{0}, f32[1]{0}, /*index=5*/f64[5]{0}"
+        line = f"%all-reduce.9 = ({tuple_of_six}) all-reduce(%a, %b, %c, %d, %e, /*index=5*/%f), replica_groups={{{{0,1}},{{2,3}}}}, to_apply=%add"
+        size = 4 * (6 + 4 + 8 + 1) + 8 * (2 + 5)  # around a ring of two, each device receives half of it twice
+        self.assertEqual(collective_bytes(f"ENTRY %main {{\n  {line}\n}}", 4), 4 * size)
 
     def test_examples_move_what_is_predicted(self):
         refused = {"train_cnn": "a way that has no collectives"}
