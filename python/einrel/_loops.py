@@ -31,7 +31,7 @@ _MOST_KEPT_BYTES: Final = 2**26  # of what goes on, before it is known whether a
 _NO_END: Final = 2**62  # steps
 _NO_WHILE: Final = (
     "einrel.while_loop in {line}, in a step of another loop, or in a function of einrel.vjp that is not traced: "
-    "elements say how many steps there are, and are not known yet; write, where there are never more than `most` steps:\n"
+    "elements say how many steps there are, and are not known yet; write, where `most` steps are enough:\n"
     "    einrel.fori_loop(0, most, lambda _, x: einrel.where(condition(x), body(x), x), value)\n"
     "with a `where` for each array, if the value is several"
 )
