@@ -144,6 +144,7 @@ from . import (
     _mathematics,
     _missing,
     _numpy,
+    _parameters,
     _pieces,
     _products,
     _signals,
@@ -477,6 +478,10 @@ __all__ += _pieces.__all__
 __all__ += _products.__all__
 __all__ += _signals.__all__
 __all__ += _statistics.__all__
+
+for _module in (linalg, optim, random):
+    _parameters.describe({_name: getattr(_module, _name) for _name in _module.__all__})
+_parameters.describe({_name: globals()[_name] for _name in __all__ if _name in globals()})
 
 
 if TYPE_CHECKING:

@@ -43,13 +43,20 @@ def of_type(dtype: Any, casting: str, operand: Operand) -> Array:
     return er.asarray(operand, dtype) if is_number(operand) else er.astype(operand, dtype, casting=casting, copy=False)
 
 
+_PARAMETERS: Final = """\
+Of arrays and numbers x, or x1 and x2 (x and y above), which broadcast; ValueError where they do not. Of the `options`,
+`dtype` is the type that it is computed in, `casting` the rule by which operands may become that; `out`, and a mask for
+`where`, raise TypeError."""
+
+
 class Elementwise:
     """A function over formulas, with what it takes; called with arrays."""
 
     def __init__(self, name: str, kind: Kind, formula: Callable[..., Formula], summary: str, example: str) -> None:
         self.__name__ = self.__qualname__ = name
         self.__module__ = "einrel"
-        self.__doc__ = f"{summary}\n\n{example}" if example else summary
+        described = f"{summary}\n\n{_PARAMETERS}"
+        self.__doc__ = f"{described}\n\n{example}" if example else described
         self._kind: Kind = kind
         self._formula = formula
         self._use: Use = "compared" if name in _COMPARED else "floating" if kind == "floating" else "typed"

@@ -69,9 +69,20 @@ def train(
 ) -> TrainResult:
     """Trains a program with state on samples: arrays, or files as `einrel train --feed` takes them (docs/training.md).
 
-    `batch` names the label that stands for samples, and says how many a step takes; other options are those of the
-    command. `on_epoch` is called after each epoch, `on_note` with what does not end the training. Under mpirun all
-    ranks call this alike, each is a site, and what was learnt is in the checkpoints.
+    `batch` names the label that stands for samples, and says how many a step takes; `epochs` says how often to go over
+    all of `feeds`, which are by name of input. `on_epoch` is called after each epoch, `on_note` with what does not end
+    the training. Under mpirun all ranks call this alike, each is a site, and what was learnt is in the checkpoints.
+
+    The other options are those of the command. Samples: `header` says whether tables begin with names of columns,
+    `test` gives samples to test on, `hold_out` a share of the feeds; `keep_last` makes a smaller batch of the last,
+    `seed` chooses their order. `inputs` are the same in all steps, `scalars` numbers by name. `report` names what is
+    told of an epoch, `log` a .csv file of that; `calibrate_with` is a number of samples for means in tests. Checkpoints
+    go to the folder `save`, each `save_every` steps, and `resume` is one to go on from. `local_steps` and `subnets` are
+    for sites that train apart. `threads`, `sites`, `planner`, `cost`, `machine`, `memory`, `spill` and `plan` are those
+    of `compute`.
+
+    Raises TypeError and ValueError for options that are none, ProgramError for a program or feeds that cannot be
+    trained, before the first step; RunError where it diverges.
 
     >>> import numpy as np
     >>> line = Program("input x[b], y[b]\\nstate w[] = f32(0)\\nloss[] = mean[b] sq(w[] * x[b] - y[b])\\n"

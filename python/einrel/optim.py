@@ -152,7 +152,7 @@ def adam(eta: Rate, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Op
 
 
 def adamw(eta: Rate, decay: float = 0.01, b1: float = 0.9, b2: float = 0.999, eps: float = 1e-8) -> Optimiser:
-    """The same as `adam`, of (1 - eta decay) W."""
+    """The same as `adam`, with its b1, b2 and eps, of (1 - eta decay) W."""
 
     def rule(numbers: _Numbers, gradient: Array, moments: Parts, parameter: Any) -> tuple[Array, Parts]:
         change, after = _adam_step(numbers, gradient, moments, b1, b2, eps)

@@ -79,7 +79,7 @@ class Encoder:
 
 
 def encoder(path: str | PathLike[str]) -> Encoder:
-    """The encoder in a folder as Hugging Face and Sentence Transformers keep it, or in a GGUF file.
+    """The encoder in the folder `path` as Hugging Face and Sentence Transformers keep it, or in a GGUF file.
 
     BERT's architecture, of types as `load` takes them. Pooling is what modules.json and the folder of pooling say, else
     the mean. Raises ModelError for what is damaged, missing or not supported, with the name of the tensor or entry.

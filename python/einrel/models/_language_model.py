@@ -234,7 +234,7 @@ def physical_memory() -> int:
 
 
 def load(path: str | PathLike[str]) -> LanguageModel:
-    """The language model in a folder as Hugging Face keeps it (config.json, .safetensors), or in a GGUF file.
+    """The language model in the folder `path` as Hugging Face keeps it (config.json, .safetensors), or in a GGUF file.
 
     Architectures: LLaMA, Mistral, Qwen2, Qwen3, and others that say they are one of these. Weights: f32, f16, bf16; in
     GGUF also Q8_0, Q4_0, Q4_1, Q4_K and Q6_K. Files are mapped, and all of them are checked before this returns. Raises
@@ -256,7 +256,7 @@ def program(
     capacity: int | None = None,
     dtype: str = "bf16",
 ) -> Program:
-    """The program of a model of which only config.json is there: to plan it for a machine, without its weights.
+    """The program of a model of which only config.json is there, at `path`: to plan it for a machine without weights.
 
     It computes `tokens` more of each of `batch` texts of up to `capacity` tokens, with weights of `dtype`; the capacity
     is 4096 tokens unless given, or less where the model has less, and `tokens` at least. Raises ModelError for an
