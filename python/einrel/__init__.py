@@ -86,6 +86,7 @@ from ._checkpoint import checkpoint
 from ._loops import fori_loop, scan, while_loop
 from ._linalg import matmul, outer, tensordot, vecdot
 from ._native import Bug, Epoch, ProgramError, RunError, RunReport, State, TensorInfo, TrainResult
+from ._names import named
 from ._program import Program, Results, load_program, program, program_of
 from ._ranks import rank, ranks
 from ._train import train
@@ -384,6 +385,7 @@ __all__ = [
     "models",
     "moveaxis",
     "multiply",
+    "named",
     "nan",
     "negative",
     "newaxis",

@@ -15,7 +15,7 @@ from ._compute import run_options
 from ._errors import compute_nodes
 from ._formula import apply
 from ._lines import line_of_user
-from ._names import name_of_place
+from ._names import holding_named, name_of_place
 from ._native import Node
 from ._numbers import Course, is_number
 from ._parts import Stages, is_within_transformation, part_of, within_transformation
@@ -60,11 +60,14 @@ _MOST_TRACED: Final = 128  # forms of arguments that a function keeps
 class _Call:
     """What a function gave when it was traced."""
 
-    def __init__(self, made: list[Node], arguments: list[Node], form: Any, course: Course) -> None:
+    def __init__(
+        self, made: list[Node], arguments: list[Node], form: Any, course: Course, named: Sequence[Array]
+    ) -> None:
         self.stages = Stages(made, arguments)
         self.arguments = arguments
         self.form = form
         self.course = course
+        self.named = named  # which have their names as long as they are held
 
 
 class Jitted:
@@ -96,10 +99,10 @@ class Jitted:
                 course.argument(argument) if is_number(leaf) else Array(argument)
                 for leaf, argument in zip(leaves, arguments)
             ]
-            with within_transformation(may_have_parts=True):
+            with within_transformation(may_have_parts=True), holding_named() as named:
                 results, result_form = self._results(form, made_of)
                 made = [_identity(result)._node for result in results]
-                call = _Call(made, arguments, result_form, course)
+                call = _Call(made, arguments, result_form, course, named)
             call.stages.check_plan(self._options)
             self._traced[key] = call
         return self._traced[key]

@@ -2,23 +2,94 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
+import threading
 import types
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
 from . import _native
-from ._array import Array
+from ._array import Array, node_of
 from ._lines import frames_of_user
-from ._native import Node
+from ._native import Node, ProgramError
 
 Place = tuple[int, tuple[int, ...], str]  # address, shape and type of elements
 
 _MOST_PARTS: Final = 200  # of a container
 _NO_OBJECTS: Final = (type, types.ModuleType, types.FunctionType, types.MethodType, Array, np.ndarray)
+
+
+_named: Final[weakref.WeakValueDictionary[tuple[int, str], Array]] = weakref.WeakValueDictionary()
+_state: Final = threading.local()
+
+
+@contextlib.contextmanager
+def holding_named() -> Iterator[list[Array]]:
+    """The arrays that are given names meanwhile, which a function that is traced holds for what is said of it."""
+    outer = getattr(_state, "held", None)
+    _state.held = []
+    try:
+        yield _state.held
+    finally:
+        _state.held = outer
+
+
+@lru_cache(maxsize=1024)
+def _check_name(name: str) -> None:
+    try:
+        if name.isidentifier() and name.isascii():
+            _native.Program(f"input {name}[i_] : f64\nresult_of[i_] = {name}[i_]\n", {"i_": 1}, "<name>")
+            return
+    except ProgramError:
+        pass
+    raise ProgramError(
+        f"einrel.named(..., {name!r}): a name has letters of ASCII, digits and _, and is no word of the language"
+    )
+
+
+def named(x: Any, name: str) -> Array:
+    """The array x under a name of its own, by which explanations, plans, pages and errors call it.
+
+    It goes before the name of a variable. It holds as long as somebody has the array that this gives; a function of
+    `jit` has those that it makes. Steps of loops and gradients are of copies, which do not have it. Of several arrays
+    of one name in a program, the second is called name_2. Elements stay the same. Raises ProgramError where `name` is
+    no name in the language, TypeError where it is no text.
+
+    >>> x, w = np.ones((2, 3)), np.ones((3, 4))
+    >>> layer = jit(lambda x, w: softmax(named(x @ w, "scores"), axis=-1))
+    >>> "scores[" in layer.explain(x, w)
+    True
+    """
+    if not isinstance(name, str):
+        raise TypeError(f"einrel.named(..., {name!r}): a name is a text")
+    _check_name(name)
+    array = Array(node_of(x))
+    _named[id(array), name] = array
+    held = getattr(_state, "held", None)
+    if held is not None:
+        held.append(array)
+    return array
+
+
+def _given_names(nodes: Sequence[Node]) -> list[tuple[str, Node]]:
+    """The names that `named` gave what nodes are made of, each once."""
+    given = {array._node: name for (_, name), array in list(_named.items())}
+    names: dict[str, Node] = {}
+    for _, node in _native.names_in_program(nodes) if given else ():
+        if node in given:
+            own = name = given[node]
+            count = 1
+            while name in names:
+                count += 1
+                name = f"{own}_{count}"
+            names[name] = node
+    return list(names.items())
 
 
 def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -54,9 +125,12 @@ def _place(elements: np.ndarray[Any, Any]) -> Place:
 
 
 def names_around(nodes: Sequence[Node]) -> list[tuple[str, Node]]:
-    """What the user's code calls arrays that these are made of, the function that is running before those around it."""
+    """What the user's code calls arrays that these are made of.
+
+    What `named` gave comes first, then the variables of the function that is running, then those around it.
+    """
     leaves = {_place(np.asarray(leaf.elements)): leaf for leaf in _native.leaves(nodes) if leaf.is_in_memory}
-    names: list[tuple[str, Node]] = []
+    names = _given_names(nodes)
     for variables in frames_of_user():
         for name, value in named_values(variables):
             if isinstance(value, Array):
@@ -72,7 +146,8 @@ def _name_of_line(file: str, line: int) -> str:
 
 
 def with_lines(nodes: Sequence[Node], names: Sequence[tuple[str, Node]]) -> list[tuple[str, Node]]:
-    """The names, and others for all that nodes are made of and has none: by the lines that made it."""
+    """What `named` gave, these names, and others for all that nodes are made of and has none: by lines that made it."""
+    names = [*_given_names(nodes), *names]
     known = {node for _, node in names}
     taken = {name for name, _ in names}
     counts: dict[str, int] = {}  # of names that a line has so far

@@ -197,3 +197,57 @@ def test_the_batch_is_the_label_that_one_says() -> None:
         result.explain(sites=2, planners=["data"], batch="samples")
     with pytest.raises(er.ProgramError, match="leave out sites, planner, cost, batch and machine"):
         (result * 2).compute(plan="{}", batch="k")
+
+
+def test_an_array_has_a_name_of_its_own() -> None:
+    features = er.named(np.ones((8, 4)), "samples")
+    weights = np.ones((4, 3))
+    hidden = er.named(er.relu(features @ weights), "activations")
+    result = hidden * 2
+    for said in (result.explain(), er.explain(result, sites=2)):
+        assert inputs_of(said)[:2] == ["samples", "weights"]
+        assert "activations[i,k] = relu(" in said and "hidden" not in said and "outputs     result" in said
+    plan = json.loads(result.plan(sites=2))
+    assert "samples" in plan["inputs"] and "activations" in [vertex["name"] for vertex in plan["vertices"]]
+    assert "activations" in result.html()
+    np.testing.assert_array_equal(result, np.full((8, 3), 8.0))
+
+
+def attention(q: er.Array, k: er.Array) -> er.Array:
+    scores = er.named(q @ k.T, "scores")
+    return er.softmax(scores, axis=-1) @ er.named(k * 2, "twice")
+
+
+def test_a_traced_function_has_the_names_of_what_is_gone() -> None:
+    q = np.ones((4, 3))
+    plain = er.jit(lambda q, k: er.softmax(q @ k.T, axis=-1) @ (k * 2))
+    for function, names in (
+        (attention, ["scores", "twice"]),
+        (lambda q, k: attention(attention(q, k), k), ["scores", "twice", "scores_2"]),
+        (lambda q, k: attention(er.fori_loop(0, 3, lambda i, h: er.tanh(h), q), k), ["scores", "twice"]),
+    ):
+        jitted = er.jit(function)
+        for said in (jitted.explain(q, q), jitted.plan(q, q, sites=2), jitted.html(q, q, sites=2)):
+            assert all(re.search(rf"\b{name}\b", said) for name in names)
+    np.testing.assert_array_equal(er.jit(attention)(q, q), plain(q, q))
+    assert "scores" not in plain.explain(q, q)
+
+
+def test_a_name_of_its_own_goes_with_its_array() -> None:
+    x = er.asarray(np.ones((2, 2)))
+    product = er.named(x @ x, "product_of_x")
+    assert "product_of_x[" in (product + 1).explain()
+    del product
+    assert "product_of_x" not in (x @ x + 1).explain()
+    big = er.zeros((200_000, 200_000))
+    square = er.named(big @ big, "too_large")
+    with pytest.raises(er.RunError, match="computing 'too_large' needs .* of memory"):
+        square.compute()
+
+
+@pytest.mark.parametrize("name", ["sum", "input", "two words", "1st", "", "gr\u00f6\u00dfe", "f64", "a-b"])
+def test_what_is_no_name_says_so(name: str) -> None:
+    with pytest.raises(er.ProgramError, match="is no word of the language"):
+        er.named(np.ones(2), name)
+    with pytest.raises(TypeError, match="a name is a text"):
+        er.named(np.ones(2), 3)
