@@ -148,7 +148,11 @@ bool can_all_reduce(const Vertex& vertex) {
 
 std::string spmd_fault(const Vertex& vertex, const VertexPlan& plan, const std::vector<MeshAxis>& mesh) {
   const std::vector<std::string> names = label_names(vertex);
-  if (sites_used(plan) * copies_of(plan) != sites_of(mesh)) return "some sites neither compute nor copy it";
+  const std::int64_t used = sites_used(plan) * copies_of(plan);
+  if (used != sites_of(mesh)) {
+    return fmt::format("{} of {} sites {} it, and the others have no copy", used, sites_of(mesh),
+                       is_input(vertex) ? "have" : "compute");
+  }
   for (std::size_t l = 0; l < plan.grid.size(); ++l) {
     if (!axes_of(mesh, plan.grid[l], plan.strides[l]))
       return fmt::format("the sites along {} are no axes of the mesh", label_title(vertex, l));

@@ -101,7 +101,8 @@ Planner checked(Planner planner) {
     Planned planned = plan(graph, request);
     auto* const found = std::get_if<Plan>(&planned);
     if (found == nullptr || !request.spmd) return planned;
-    if (std::string fault = spmd_fault(graph, *found); !fault.empty()) return fault;
+    if (const std::string fault = spmd_fault(graph, *found); !fault.empty())
+      return fault + "; eindecomp searches for plans that one can say";
     found->is_spmd = true;
     return planned;
   };
