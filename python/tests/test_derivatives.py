@@ -94,6 +94,7 @@ TABLE: Final[dict[str, Row | list[Row]]] = {
     "minimum": (er.minimum, UNEQUAL),
     "moveaxis": at(lambda x: er.moveaxis(x, 0, 1) ** 2, ROWS),
     "multiply": (er.multiply, PAIRS),
+    "named": of_one(lambda x: er.named(x, "own") ** 2),
     "negative": of_one(lambda x: er.negative(x) ** 2),
     "outer": (er.outer, PAIRS),
     "permute_dims": at(lambda x: er.permute_dims(x, (1, 0)) ** 2, ROWS),
@@ -184,8 +185,8 @@ WITHOUT: Final = frozenset({
     "grad", "greater", "greater_equal", "hessian", "html", "iinfo", "imag", "isdtype", "isfinite", "isin", "isinf",
     "isnan", "jacobian", "jax_source", "jit", "jvp", "less", "less_equal", "linspace", "load_program", "logical_and",
     "logical_not", "logical_or", "logical_xor", "not_equal", "ones", "ones_like", "plan", "planners", "program",
-    "program_of", "rank", "ranks", "result_type", "round", "scan", "sign", "signbit", "to_jax", "train", "trunc",
-    "value_and_grad", "vjp", "vmap", "while_loop", "zeros", "zeros_like",
+    "program_of", "rank", "ranks", "result_type", "round", "scan", "sign", "signbit", "to_jax", "to_torch",
+    "torch_source", "train", "trunc", "value_and_grad", "vjp", "vmap", "while_loop", "zeros", "zeros_like",
 })
 # fmt: on
 
