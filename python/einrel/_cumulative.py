@@ -81,15 +81,20 @@ def _with_blocks_before(function: str, axis: int, inside: Type, blocks: Type) ->
 
 
 def running(function: str, x: Array, axis: int) -> Array:
-    """Sums, for example, up to each position: in blocks of a long extent, and over the blocks."""
+    """Sums, for example, up to each position: in blocks of a long extent, and over the blocks.
+
+    Products are made of neighbours alone: that of a block may leave the range of its type where none from the first
+    element on does.
+    """
     extent = x.shape[axis]
-    if extent <= _SHORT:
+    if extent <= _SHORT or function == "prod":
         return _of_short(function, x, axis)
     length = next((length for length in _BLOCKS if extent % length == 0), 128)
     before, after = x.shape[:axis], x.shape[axis + 1 :]
     is_whole = extent % length == 0
+    count = -(-extent // length)
     rows = (
-        reshape(x, (*before, -1, length, *after))
+        reshape(x, (*before, count, length, *after))
         if is_whole
         else Array(apply(_in_blocks(axis, length, x._node.type), x._node))
     )
@@ -97,7 +102,7 @@ def running(function: str, x: Array, axis: int) -> Array:
     blocks = running(function, inside[(*[slice(None)] * (axis + 1), -1)], axis)
     types = inside._node.type, blocks._node.type
     joined = apply(_with_blocks_before(function, axis, *types), inside._node, blocks._node)
-    flat = reshape(Array(joined), (*before, -1, *after))
+    flat = reshape(Array(joined), (*before, count * length, *after))
     return flat if is_whole else flat[(*[slice(None)] * axis, slice(extent))]
 
 
@@ -158,6 +163,9 @@ def cumulative_prod(
     x: Operand, /, *, axis: int | None = None, dtype: npt.DTypeLike | None = None, include_initial: bool = False
 ) -> Array:
     """Products of the elements up to each one along a dimension; with `include_initial` 1 before them.
+
+    They are made of products of neighbours. Where one of those leaves the range of the type, so does the result, or it
+    is NaN, also where the product from the first element on does not.
 
     >>> cumulative_prod([1, 2, 3]).tolist()
     [1, 2, 6]

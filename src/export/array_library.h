@@ -33,6 +33,7 @@ struct ModuleNeeds {
   bool uniform = false;
   bool normal = false;
   bool to_integer = false;
+  bool extremes = false;  ///< the largest or least float of several devices
   bool whole_power = false;
   std::set<std::vector<std::size_t>> lines;  ///< sets of axes along which devices send to each other
 };
@@ -70,6 +71,8 @@ struct ArrayLibrary {
   std::string_view all_gather;      ///< along {dimension}
   std::string_view reduce_scatter;  ///< along {dimension}
   std::string_view all_reduce;      ///< by {how}: sum, max or min
+  std::string_view
+      all_extreme;  ///< of floats, by {how}, max or min: NaN where one is, which max and min of collectives may drop
 
   std::string_view parameters;  ///< of the function of a device, after the dicts of arrays
   std::string_view imports;

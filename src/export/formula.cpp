@@ -92,7 +92,9 @@ class FormulaWriter {
         needs_.whole_power = true;
         return call("_whole_power");
       }
-      case BinaryKind::quotient: return between(Binding::product, Binding::product, Binding::sign);
+      case BinaryKind::quotient:
+        if (a.is_bare && b.is_bare) b = {array(b), type_};  // Python's own numbers have no quotient by 0
+        return between(Binding::product, Binding::product, Binding::sign);
       case BinaryKind::arithmetic: break;
     }
     if (op.function == BinaryFunction::multiply) return between(Binding::product, Binding::product, Binding::sign);

@@ -199,12 +199,26 @@ if __name__ == "__main__":
     main()
 )py";
 
+const char* const jax_extreme = R"py(
+
+def _extreme(array, axes, how):
+    """The largest or the least of all devices, NaN where one is: compared as integers, which collectives keep as they are."""
+    integer = jnp.int32 if array.dtype == jnp.float32 else jnp.int64
+    limit, sign_bit = jnp.iinfo(integer).max, jnp.iinfo(integer).bits - 1
+    array = jnp.where(jnp.isnan(array), jnp.nan, array if how == "max" else -array)
+    bits = lax.bitcast_convert_type(array, integer)
+    bits = lax.pmax(bits ^ ((bits >> sign_bit) & limit), axes)
+    found = lax.bitcast_convert_type(bits ^ ((bits >> sign_bit) & limit), array.dtype)
+    return found if how == "max" else -found
+)py";
+
 std::string jax_helpers(const ModuleNeeds& needs) {
   std::string text;
   if (needs.positions) text += jax_positions;
   if (needs.read) text += jax_read;
   if (needs.rounding) text += jax_half;
   if (needs.to_integer) text += jax_integer;
+  if (needs.extremes) text += jax_extreme;
   if (needs.whole_power) text += jax_whole_power;
   if (needs.uniform || needs.normal) text += jax_philox;
   if (needs.uniform) text += jax_uniform;
@@ -280,11 +294,12 @@ ArrayLibrary jax_library() {
       .all_gather = "lax.all_gather({x}, {axes}, axis={dimension}, tiled=True)",
       .reduce_scatter = "lax.psum_scatter({x}, {axes}, scatter_dimension={dimension}, tiled=True)",
       .all_reduce = "lax.p{how}({x}, {axes})",
+      .all_extreme = "_extreme({x}, {axes}, \"{how}\")",
       .parameters = "",
       .imports = jax_imports,
-      .names = {"jax",   "jnp",         "lax",          "np",       "P",       "inputs",    "states",     "time",
-                "MESH",  "INPUTS",      "STATES",       "OUTPUTS",  "SCALARS", "PRECISION", "_positions", "_read",
-                "_half", "_to_integer", "_whole_power", "_uniform", "_normal"},
+      .names = {"jax",   "jnp",      "lax",         "np",           "P",        "inputs",    "states",     "time",
+                "MESH",  "INPUTS",   "STATES",      "OUTPUTS",      "SCALARS",  "PRECISION", "_positions", "_read",
+                "_half", "_extreme", "_to_integer", "_whole_power", "_uniform", "_normal"},
       .unary = jax_unary,
       .reducer = jax_reducer,
       .rounded = jax_rounded,

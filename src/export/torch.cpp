@@ -17,6 +17,7 @@ std::string torch_helpers(const ModuleNeeds& needs) {
   if (needs.read) text += torch_read;
   if (needs.rounding) text += torch_rounding;
   if (needs.to_integer) text += torch_to_integer;
+  if (needs.extremes) text += torch_extreme;
   if (needs.whole_power) text += torch_whole_power;
   if (needs.uniform || needs.normal) text += torch_philox;
   if (needs.uniform) text += torch_uniform;
@@ -97,6 +98,7 @@ ArrayLibrary torch_library() {
       .all_gather = "_all_gather({x}, mesh.line({names}), {dimension})",
       .reduce_scatter = "_reduce_scatter({x}, mesh.line({names}), {dimension})",
       .all_reduce = "_all_reduce({x}, mesh.line({names}), \"{how}\")",
+      .all_extreme = "_extreme({x}, mesh.line({names}), \"{how}\")",
       .parameters = ", mesh",
       .imports = torch_imports,
       .names = {"torch",           "dist",         "np",          "os",       "time",
@@ -104,7 +106,7 @@ ArrayLibrary torch_library() {
                 "LINES",           "STATES",       "OUTPUTS",     "SCALARS",  "_to_integer",
                 "_read",           "_whole_power", "_rounded",    "_uniform", "_normal",
                 "_permute",        "_all_to_all",  "_all_gather", "_bytes",   "_exchange",
-                "_reduce_scatter", "_all_reduce"},
+                "_reduce_scatter", "_all_reduce",  "_extreme"},
       .unary = torch_unary,
       .reducer = torch_reducer,
       .rounded = torch_rounded,

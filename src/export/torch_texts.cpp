@@ -116,6 +116,19 @@ def _all_reduce(array, line, how):
     return array
 )py";
 
+const char* const torch_extreme = R"py(
+
+def _extreme(array, line, how):
+    """The largest or the least of all devices, NaN where one is: compared as integers, which collectives keep as they are."""
+    integer = torch.int32 if array.dtype == torch.float32 else torch.int64
+    limit, sign_bit = torch.iinfo(integer).max, torch.iinfo(integer).bits - 1
+    array = torch.where(torch.isnan(array), torch.full_like(array, torch.nan), array if how == "max" else -array)
+    bits = array.contiguous().view(integer)
+    bits = _all_reduce(bits ^ ((bits >> sign_bit) & limit), line, "max")
+    found = (bits ^ ((bits >> sign_bit) & limit)).view(array.dtype)
+    return found if how == "max" else -found
+)py";
+
 const char* const torch_read = R"py(
 
 def _read(array, indices, pad=None):

@@ -10,6 +10,7 @@ extern const char* const torch_frame;        ///< make_mesh, place, whole, step,
 extern const char* const torch_main;         ///< what runs where the module is the program
 
 // Functions that formulas call.
+extern const char* const torch_extreme;
 extern const char* const torch_read;
 extern const char* const torch_rounding;
 extern const char* const torch_to_integer;

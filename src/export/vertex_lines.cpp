@@ -357,7 +357,10 @@ class EinSumWriter {
     const Reducer reducer = *einsum_.reducer;
     const bool is_most = reducer == Reducer::max || reducer == Reducer::any;
     const bool is_least = reducer == Reducer::min || reducer == Reducer::all;
-    return along(library_.all_reduce, name, axes, fmt::arg("how", is_most ? "max" : is_least ? "min" : "sum"));
+    const auto how = fmt::arg("how", is_most ? "max" : is_least ? "min" : "sum");
+    const bool is_extreme = (reducer == Reducer::max || reducer == Reducer::min) && is_float(of_.vertex.dtype);
+    if (is_extreme) needs_.extremes = true;
+    return along(is_extreme ? library_.all_extreme : library_.all_reduce, name, axes, how);
   }
 
   const DeviceVertex& of_;

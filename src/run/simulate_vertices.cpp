@@ -121,6 +121,7 @@ class VertexJobs {
   }
 
   /// A route of a tensor, once.
+  // NOLINTNEXTLINE(misc-no-recursion): from a route to the one that it starts from, a few at most
   const Arrival& bring(std::size_t producer, std::size_t number) {
     const auto [found, is_new] = brought_.try_emplace({producer, number});
     if (!is_new) return found->second;

@@ -61,10 +61,10 @@ class ExportedPrograms:
     def steps(self, document):
         return int((document.rests("steps") or ["1"])[0])
 
-    def export(self, document, arrays, sites):
+    def export(self, document, arrays, sites, *options):
         """Why the document is not exported; None where it is."""
         path = Path(self.path(f"{document.name}_{sites}.py"))
-        told = einrel_process.einrel("explain", document.path, *self.options(document), "--sites", str(sites), "--spmd", self.option, path)
+        told = einrel_process.einrel("explain", document.path, *self.options(document), "--sites", str(sites), "--spmd", self.option, path, *options)
         if told.code != 0:
             self.assertEqual(told.code, 1, told)
             self.assertFalse(path.exists())
@@ -135,6 +135,24 @@ class ExportedPrograms:
         for name in ("Z", "W"):
             self.assertEqual(found[name].dtype, wanted[name].dtype)
             np.testing.assert_array_equal(found[name], wanted[name], err_msg=name)
+
+    def test_no_device_loses_a_nan_of_another(self):
+        text = ("dims i=8 j=5\ninput A[i,j], B[i,j] : f64, C[i,j] : bf16\n" + "".join(
+            f"{how}{name}[j] = {how}[i] {name}[i,j]\n" for name in "ABC" for how in ("max", "min")) + "output " + ", ".join(
+            f"{how}{name}" for name in "ABC" for how in ("max", "min")) + ", Z\n")
+        text = text.replace("output", "Z[i] = where(A[i,0] > 0, 1 / 0, 0 / 0)\noutput")
+        document = documents.read(Path(self.text_file("nan.ein", text)))
+        values = np.float32(np.random.default_rng(3).integers(-9, 9, size=(8, 5)))
+        values[0, 0] = values[5, 1] = values[7, 2] = np.nan  # on the first device, in between, on the last
+        values[2, 3], values[3, 4] = np.inf, -np.inf
+        arrays = {"A": values, "B": np.float64(values), "C": values}
+        self.assertIsNone(self.export(document, arrays, 4, "--planner", "data"))
+        self.run_exported()
+        found = np.load(self.path("nan_4.out.npz"))
+        np.testing.assert_array_equal(found["Z"], np.where(values[:, 0] > 0, np.inf, np.nan))
+        for name in "ABC":
+            np.testing.assert_array_equal(np.float64(found[f"max{name}"]), values.max(0), err_msg=name)
+            np.testing.assert_array_equal(np.float64(found[f"min{name}"]), values.min(0), err_msg=name)
 
     def test_names_and_files_with_quotes(self):
         names = self.helpers
