@@ -251,3 +251,11 @@ def test_running_sums_of_many_keep_what_comes_before_infinities() -> None:
     weights = np.random.default_rng(0).normal(size=5000)
     found = er.grad(lambda v: er.sum(er.cumsum(v) * weights))(np.ones(5000))
     np.testing.assert_allclose(found, np.cumsum(weights[::-1])[::-1], rtol=1e-9, atol=1e-9)
+
+
+def test_running_products_keep_their_range_and_empty_batches_their_shape() -> None:
+    x = np.repeat([0.1, 10.0, 0.1], 300)
+    np.testing.assert_allclose(er.cumprod(x), np.cumprod(x), rtol=1e-9)
+    for shape, axis in (((0, 1024), 1), ((1024, 0), 0), ((0, 700, 2), 1)):
+        for name in ("cumsum", "cumprod"):
+            assert getattr(er, name)(er.zeros(shape), axis).shape == shape
