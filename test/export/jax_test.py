@@ -23,11 +23,10 @@ class JaxTest(ExportedPrograms, einrel_process.ProgramTest):
     option = "--jax"
     runner = "exported.py"
     sites = (1, 2, 4, 8)
-    helpers = ("_read", "_positions", "_half", "_uniform", "_normal", "_to_integer", "_whole_power")
+    helpers = ("_read", "_positions", "_half", "_extreme", "_uniform", "_normal", "_to_integer", "_whole_power")
     different = {
         "14_accurate_functions": {"E", "F"},  # silu and gelu of -inf are NaN
         "39_narrow_casts": {"JW", "Of"},  # of an i64 above 2^53, rounded twice
-        "program_normalisation": {"Zero"},  # 0 but for rounding
     }
     # Documents that compute one thing twice, of which compilers see it: then less moves than the plan says.
     moves_less = {"program_attention"}  # Y and Y3

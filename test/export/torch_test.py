@@ -22,7 +22,7 @@ class TorchTest(ExportedPrograms, einrel_process.ProgramTest):
     option = "--torch"
     runner = "torch_ranks.py"
     sites = (1, 2, 4)
-    helpers = ("_read", "_rounded", "_uniform", "_normal", "_to_integer", "_whole_power", "_all_gather", "mesh", "dist")
+    helpers = ("_read", "_rounded", "_extreme", "_uniform", "_normal", "_to_integer", "_whole_power", "_all_gather", "mesh", "dist")
     different = {
         "14_accurate_functions": {"E", "F"},  # silu and gelu of -inf are NaN
         "39_narrow_casts": {"JW", "Of"},  # of an i64 above 2^53, rounded twice

@@ -13,7 +13,7 @@ constexpr std::int64_t any_bytes = std::numeric_limits<std::int64_t>::max();
 
 /// How far tasks may run ahead of the first that is not done, so that the arrays that were begun and may still be
 /// needed never take more than so many bytes, in whatever order tasks run and end. Where one task after the other needs
-/// more than that, it is this order. All who bound what a run holds, and all who say what it will hold, ask this.
+/// more than that, it is this order.
 class TasksAhead {
  public:
   /// Of all arrays or, where every site has a memory, of those of one. Both must outlive it.

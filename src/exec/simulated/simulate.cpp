@@ -26,25 +26,31 @@ namespace {
 /// Memory that a process that this one starts may map, too.
 class SharedWithProgram {
  public:
-  SharedWithProgram(std::size_t bytes, const std::string& program)
-      : descriptor_(memfd_create("einrel-simulation", MFD_CLOEXEC)), bytes_(bytes) {
-    if (descriptor_ < 0 || ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0)
+  SharedWithProgram(std::size_t bytes, const std::string& program) : bytes_(bytes) {
+    if (file_.number < 0 || ftruncate(file_.number, static_cast<off_t>(bytes)) != 0)
       fail(program, fmt::format("no memory for it: {}", std::strerror(errno)));
-    void* const begin = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0);
+    void* const begin = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file_.number, 0);
     if (begin == MAP_FAILED) fail(program, fmt::format("no memory for it: {}", std::strerror(errno)));
     begin_ = static_cast<std::byte*>(begin);
   }
-  ~SharedWithProgram() {
-    munmap(begin_, bytes_);
-    close(descriptor_);
-  }
+  ~SharedWithProgram() { munmap(begin_, bytes_); }
   SharedWithProgram(const SharedWithProgram&) = delete;
   SharedWithProgram& operator=(const SharedWithProgram&) = delete;
   std::byte* begin() const { return begin_; }
-  int descriptor() const { return descriptor_; }
+  int descriptor() const { return file_.number; }
 
  private:
-  int descriptor_;
+  /// Closed also where there is no memory to map.
+  struct File {
+    int number = memfd_create("einrel-simulation", MFD_CLOEXEC);
+    File() = default;
+    ~File() {
+      if (number >= 0) close(number);
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+  };
+  File file_;
   std::size_t bytes_;
   std::byte* begin_ = nullptr;
 };
