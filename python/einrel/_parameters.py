@@ -44,12 +44,19 @@ _COMMON: Final = {
     "fill_value": "the number, or an array that broadcasts",
     "value": "elements: an array, a number, or nested lists of them",
     "program": "a `Program`",
+    "key": "a key of random numbers, of `random.key`, `random.split` or `random.fold_in`",
     "equal_nan": "whether NaN equals NaN",
     "offset": "which diagonal: 0 the main one, above it from 1 on, below it from -1 on",
 }
 
 # Of one function.
 _OWN: Final = {
+    "ediff1d.to_end": "elements after the differences",
+    "grad.wrt": "of a number instead of a function: the arrays that the gradient is by",
+    "meshgrid.indexing": "'xy', where the first vector runs along the second dimension, or 'ij'",
+    "nan_to_num.nan": "the number in place of NaN",
+    "nan_to_num.posinf": "the number in place of infinity",
+    "tensordot.axes": "how many dimensions, the last of x1 and the first of x2; or a pair of lists of dimensions",
     "append.axis": "the dimension; all elements in one without it",
     "array_equal.a1": "an array",
     "array_equal.a2": "an array of any shape",
@@ -130,6 +137,19 @@ _OWN: Final = {
 }
 
 
+# Words that stand in sentences without the parameter of that name being meant: they count in code alone.
+_WORDS: Final = frozenset({"a", "axis", "options", "shape", "where"})
+
+
+def speaks_of(doc: str, parameter: str) -> bool:
+    """Whether a docstring says something of a parameter before its examples, or has an entry of it."""
+    text = doc.partition(">>>")[0]
+    if re.search(rf"^ *{parameter}: ", text, re.MULTILINE):
+        return True
+    code = " ".join(re.findall(r"`([^`]*)`", text)) if parameter in _WORDS else text
+    return re.search(rf"\b{parameter}\b", code) is not None
+
+
 def _described(function: Any, name: str, doc: str) -> str:
     """The docstring, in which parameters that it does not speak of come before the examples."""
     code = inspect.unwrap(function).__code__
@@ -138,7 +158,7 @@ def _described(function: Any, name: str, doc: str) -> str:
     lines = []
     for parameter in code.co_varnames[:count]:
         meaning = _OWN.get(f"{name}.{parameter}", _COMMON.get(parameter))
-        if meaning is not None and re.search(rf"\b{parameter}\b", doc) is None:
+        if meaning is not None and not speaks_of(doc, parameter):
             lines += textwrap.wrap(f"{parameter}: {meaning}", 100, initial_indent="    ", subsequent_indent="        ")
     if not lines:
         return doc

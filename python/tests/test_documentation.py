@@ -6,7 +6,6 @@ import doctest
 import importlib
 import inspect
 import pkgutil
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -67,9 +66,17 @@ def test_docstrings_speak_of_all_parameters() -> None:
         f"{name}({parameter})"
         for name, function in functions.items()
         for parameter in inspect.signature(function).parameters
-        if re.search(rf"\b{parameter}\b", inspect.getdoc(function) or "") is None
+        if not _parameters.speaks_of(inspect.getdoc(function) or "", parameter)
     ]
     assert missing == []
+
+
+def test_words_of_sentences_are_no_parameters() -> None:
+    assert not _parameters.speaks_of("Along a dimension, where it has one.\n\n>>> f(a, x)", "a")
+    assert not _parameters.speaks_of("Along a dimension.\n\n>>> f(x)", "x")
+    assert _parameters.speaks_of("Along a dimension of `a`.", "a")
+    assert "\n    a: " in (inspect.getdoc(einrel.cross) or "")
+    assert "\n    axis: " in (inspect.getdoc(einrel.linalg.norm) or "")
 
 
 def test_each_meaning_of_a_parameter_is_told_somewhere() -> None:
