@@ -38,6 +38,7 @@ class Measured(Timed):
     name: str
     seconds: list
     cost: dict = field(default_factory=dict)  # as `run --json` has it
+    simulated: float | None = None  # seconds of the same plan, its tasks replayed by `explain --simulate`
     bytes_moved: int | None = None
     plan: tuple = ()  # what each vertex is cut along: (name, ((label, sites), ...), label that it is shared out along)
 
@@ -92,6 +93,7 @@ class Bench:
         self.faults, self.peers, self.machines, self.turns = [], {}, {}, 0
         self.samples = 2 if level == "quick" else 1  # in a round: starting processes takes most of the time of short ones
         self.is_quick = level == "quick"
+        self.simulates = self.einrel.with_name("einrel-simgrid").is_file()
         self.core_types = measuring.core_types()[-1 if self.is_quick else 0:]
         self.pdgemm = measuring.build_pdgemm(self.folder) if with_scalapack else None
         self.counter = self.folder / "libmoved_bytes.so"
@@ -204,7 +206,7 @@ class Bench:
         contenders = {}
         rows = {}
         for name, options in self.ways(case, setup, processes).items():
-            rows[name] = Measured(name, [])
+            rows[name] = Measured(name, [], simulated=self.simulated(setup, processes, options))
             contenders[name] = lambda row=rows[name], options=options: self.sample(setup, processes, row, options)
         peers_here = self.peers_of(case, setup, processes)
         least_bytes, finalists = self.scalapack(case, setup, processes)
@@ -231,6 +233,14 @@ class Bench:
         row.bytes_moved = report["measured"]["bytes_moved"] if processes > 1 else None
         row.plan = tuple((vertex["name"], tuple(sorted(vertex["sites"].items())), vertex.get("scatter"))
                          for vertex in report["vertices"])
+
+    def simulated(self, setup, processes, options):
+        """Of sites with a process each. None where the sites of one process share its memory, and where this build has no SimGrid."""
+        if not self.simulates or (processes == 1 and options):
+            return None
+        sites = ("--sites", str(processes)) if processes > 1 else ()
+        explained = strategies.explain(self.einrel, self.environment(processes), setup.program, *setup.extents, *sites, "--simulate", *options)
+        return explained["simulated"]["seconds"]
 
     def peers_of(self, case, setup, processes):
         """{name: what measures it}; on several processes Dask, by OpenBLAS at its best."""
@@ -298,12 +308,12 @@ class Setup:
         self.tolerance = workers.TOLERANCES[{"f4": "f32", "f8": "f64"}[case.dtype]]
         self.program = bench.folder / "program.ein"
         self.program.write_text(case.program, encoding="utf-8")
-        dims = [option for label, extent in self.dims.items() for option in ("--dim", f"{label}={extent}")]
+        self.extents = [option for label, extent in self.dims.items() for option in ("--dim", f"{label}={extent}")]
         self.explained = {}  # by sites
         for processes in bench.ranks:
             sites = max(processes, 2)
             environment = bench.environment(processes)
-            self.explained[sites] = strategies.explain(bench.einrel, environment, self.program, *dims, "--sites", str(sites))
+            self.explained[sites] = strategies.explain(bench.einrel, environment, self.program, *self.extents, "--sites", str(sites))
         inputs = next(iter(self.explained.values()))["inputs"]
         shapes = {name: described["shape"] for name, described in inputs.items()}
         whole = [name for name, described in inputs.items() if described["dtype"].startswith("i")]

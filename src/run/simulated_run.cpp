@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <variant>
 
 #include "run/forecast_seconds.h"
@@ -39,9 +40,11 @@ PlanRunReport report_of(const TaskGraph& graph, const std::vector<SimulatedTimes
   return report;
 }
 
-SimulatedRun simulate_tasks(const EinGraph& graph, const PlannedTasks& tasks, std::size_t threads,
-                            const Machine& machine, const SimulationRequest& request) {
+SimulatedRun simulate_tasks(const EinGraph& graph, const PlannedTasks& tasks, const Machine& machine,
+                            const SimulationRequest& request) {
   check_speeds(request.speeds, tasks.graph.sites);
+  // Of a site of the machine, whatever this process has.
+  const auto threads = static_cast<std::size_t>(std::max(1L, std::lround(machine.cores)));
   const std::vector<double> seconds = task_seconds(graph, tasks, machine, threads);
   const Simulation simulation = simulation_of(tasks.graph, seconds, machine, request.speeds);
   const std::vector<SimulatedTimes> times = simulate(simulation, request.program);
@@ -75,7 +78,7 @@ SimulatedRun simulate(const Compiled& program, const Chosen& chosen, const Machi
   const auto* const by_plan = std::get_if<ByPlan>(&chosen.how);
   const bool has_routes = machine.links.empty() || chosen.tasks.graph.sites <= most_sites_with_links;
   if (by_plan == nullptr || (!chosen.tasks.graph.tasks.empty() && has_routes))
-    return simulate_tasks(program.graph, chosen.tasks, chosen.threads, machine, request);
+    return simulate_tasks(program.graph, chosen.tasks, machine, request);
   check_speeds(request.speeds, by_plan->plan.plan.sites);
   return simulate_vertices(program.graph, by_plan->plan.plan, machine, request);
 }

@@ -16,7 +16,8 @@ class Simulate(ProgramTest):
         self.program = self.text_file("product.ein", PRODUCT)
 
     def simulated(self, *options):
-        said = json.loads(self.succeed("explain", self.program, "--machine", "laptop", "--json", "--simulate", *options).out)
+        machine = () if "--machine" in options else ("--machine", "laptop")
+        said = json.loads(self.succeed("explain", self.program, *machine, "--json", "--simulate", *options).out)
         return said["simulated"], said["plans"][0]
 
     def test_one_site_takes_the_seconds_of_its_tasks(self):
@@ -25,6 +26,15 @@ class Simulate(ProgramTest):
         self.assertAlmostEqual(run["seconds"], plan["cost"]["seconds"], delta=0.01 * plan["cost"]["seconds"])
         self.assertEqual(run["received_bytes"], [0])
         self.assertIn("\n  simulated   ", self.succeed("explain", self.program, "--simulate").out)
+
+    def test_kernels_have_the_cores_of_a_site(self):
+        seconds = {}
+        for cores in (1, 4):
+            machine = {"name": "mine", "about": "a test", "cores": cores, "flops_per_core": 5e10, "memory_bandwidth": 1e11, "network_bandwidth": 1e9,
+                       "network_latency": 1e-5, "task_seconds": 1e-6, "memory": 8 * 10**9, "sites": 1, "kernel_times": {"packed": 2.0}}
+            run, _ = self.simulated("--machine", self.text_file("machine.json", json.dumps(machine)))
+            seconds[cores] = run["seconds"]
+        self.assertAlmostEqual(seconds[1] / seconds[4], 4 * 0.9, delta=0.1)
 
     def test_sites_receive_what_the_plan_says(self):
         run, plan = self.simulated("--sites", "4")
