@@ -1,5 +1,5 @@
 // What a run costs besides the work: a product of two 4 x 4 matrices again and again, by a session, through the C++
-// interface, and by a plan for one site.
+// interface, and by plans for one site and for two.
 //   cmake --preset release -DEINREL_BENCH=ON && cmake --build --preset release --target small_runs
 //   build/release/bench/small_runs
 
@@ -35,6 +35,7 @@ void by_program(benchmark::State& state, const api::RunOptions& options) {
 }
 BENCHMARK_CAPTURE(by_program, whole, api::RunOptions{});
 BENCHMARK_CAPTURE(by_program, planned, api::RunOptions{.sites = 1});
+BENCHMARK_CAPTURE(by_program, on_two_sites, api::RunOptions{.sites = 2});
 
 }  // namespace
 }  // namespace einrel
