@@ -37,8 +37,10 @@ std::string page_of(const std::vector<std::string_view>& before, const std::stri
 
 std::string plans_html(const std::string& json) {
   auto data = nlohmann::ordered_json::parse(json);
-  for (auto& vertex : data["vertices"]) {
-    if (vertex["kernel"].is_object()) vertex["kernel"].erase("considered");  // most of the text, and not shown
+  data.erase("initial");
+  for (auto& vertex : data["vertices"]) {  // most of the text, and not shown
+    vertex.erase("operation");
+    if (vertex["kernel"].is_object()) vertex["kernel"].erase("considered");
     for (auto& other : vertex["other_kernels"]) other.erase("considered");
   }
   return page_of(plan_page_before_data(), data.dump(), plan_page_after_data());

@@ -6,6 +6,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "report/cuts_json.h"
 #include "report/plan_facts.h"
+#include "report/program_json.h"
 #include "run/plan_file.h"
 #include "tra/from_einsum.h"
 
@@ -13,12 +14,6 @@ namespace einrel {
 namespace {
 
 using nlohmann::ordered_json;
-
-ordered_json shape_json(const Shape& shape) {
-  ordered_json extents = ordered_json::array();
-  for (const Extent extent : shape) extents.push_back(extent.value());
-  return extents;
-}
 
 /// Which kernel tasks call, for chunks of which extents, and what became of the other kernels.
 ordered_json kernel_json(const KernelCall& kernel) {
@@ -47,84 +42,6 @@ void add_kernels(ordered_json& json, const std::vector<KernelCall>& calls) {
   json["kernel"] = calls.empty() ? ordered_json() : kernel_json(calls.front());
   json["other_kernels"] = ordered_json::array();
   for (std::size_t c = 1; c < calls.size(); ++c) json["other_kernels"].push_back(kernel_json(calls[c]));
-}
-
-ordered_json vertex_json(const Vertex& vertex, const EinGraph& graph) {
-  ordered_json labels = ordered_json::array();
-  ordered_json extents = ordered_json::object();
-  for (const Label& label : labels_of(vertex)) {
-    labels.push_back(label.name);
-    extents[label.name] = label.extent.value();
-  }
-  ordered_json inputs = ordered_json::array();
-  for (const VertexId input : vertex.inputs) inputs.push_back(graph[input].name);
-  return {{"name", vertex.name},
-          {"formula", formula(vertex, graph)},
-          {"inputs", std::move(inputs)},
-          {"dtype", std::string(name_of(vertex.dtype))},
-          {"shape", shape_json(vertex.bound)},
-          {"labels", std::move(labels)},
-          {"extents", std::move(extents)},
-          {"parts", ordered_json::object()},
-          {"sites", ordered_json::object()},
-          {"flops", flops(vertex)},
-          {"kernel", nullptr},
-          {"other_kernels", ordered_json::array()},
-          {"bytes", 0}};
-}
-
-ordered_json recomputed_json(const Compiled& compiled) {
-  ordered_json list = ordered_json::array();
-  for (const auto& [tensor, flops] : compiled.recomputed) list.push_back({{"tensor", tensor}, {"flops", flops}});
-  return list;
-}
-
-ordered_json contractions_json(const Compiled& compiled) {
-  ordered_json list = ordered_json::array();
-  for (const OrderedContraction& contraction : compiled.contractions) {
-    list.push_back({{"tensor", contraction.tensor},
-                    {"factors", contraction.factors},
-                    {"optimal", contraction.optimal},
-                    {"flops_as_written", contraction.flops_as_written},
-                    {"flops_ordered", contraction.flops_ordered},
-                    {"steps", contraction.steps}});
-  }
-  return list;
-}
-
-/// The member of an object that says what a tensor is, to be put at its end: looking for its name takes long.
-ordered_json::object_t::value_type tensor_json(const std::string& name, const Shape& bound, DType dtype) {
-  return {name, {{"shape", shape_json(bound)}, {"dtype", std::string(name_of(dtype))}}};
-}
-
-/// The program, with what follows from how it runs left open.
-ordered_json program_json(const Compiled& compiled) {
-  const EinGraph& graph = compiled.graph;
-  ordered_json::object_t inputs;
-  ordered_json vertices = ordered_json::array();
-  ordered_json::object_t outputs;
-  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    const Vertex& vertex = graph.vertices[v];
-    if (is_input(vertex)) {
-      inputs.push_back(tensor_json(vertex.name, vertex.bound, vertex.dtype));
-      if (is_state(graph, v)) inputs.back().second["state"] = true;
-    } else {
-      vertices.push_back(vertex_json(vertex, graph));
-    }
-  }
-  for (const VertexId output : program_outputs(graph))
-    outputs.push_back(tensor_json(graph[output].name, graph[output].bound, graph[output].dtype));
-  return {{"program", compiled.name},
-          {"sites", nullptr},
-          {"planner", nullptr},
-          {"inputs", std::move(inputs)},
-          {"outputs", std::move(outputs)},
-          {"cost", {{"bound", nullptr}, {"floats", nullptr}, {"bytes", nullptr}, {"seconds", nullptr}}},
-          {"peak_memory", {{"predicted", nullptr}, {"measured", nullptr}}},
-          {"contractions", contractions_json(compiled)},
-          {"recomputed", recomputed_json(compiled)},
-          {"tasks", nullptr},
-          {"vertices", std::move(vertices)}};
 }
 
 /// A file name need not be UTF-8, which JSON must be. In ASCII alone, whatever a name holds is harmless to a terminal.
@@ -441,8 +358,9 @@ void add_relations(ordered_json& json, const Explanation& explained) {
 }
 
 ordered_json json_of(const Explanation& explained, const Folding& folding) {
-  ordered_json json =
-      explained.compiled != nullptr ? program_json(*explained.compiled) : ordered_json{{"program", explained.program}};
+  ordered_json json = explained.compiled != nullptr
+                          ? program_json(*explained.compiled)
+                          : ordered_json{{"version", report_version}, {"program", explained.program}};
   if (explained.tasks) json["tasks"] = *explained.tasks;
   if (explained.seconds) json["tasks_seconds"] = *explained.seconds;
   if (const std::optional<SimulatedRun>& run = explained.simulated) {
@@ -505,10 +423,10 @@ void add_run_of_relations(ordered_json& json, const RunOutcome& run) {
   const PlanRunReport& report = run.report;
   ordered_json::object_t inputs;
   for (const StoredRelation& input : tasks.graph.inputs)
-    inputs.push_back(tensor_json(input.name, input.bound, input.dtype));
+    inputs.push_back({input.name, tensor_json(input.bound, input.dtype)});
   ordered_json::object_t results;
   for (const TaskOutput& output : program_outputs(tasks)) {
-    results.push_back(tensor_json(output.name, output.bound, output.dtype));
+    results.push_back({output.name, tensor_json(output.bound, output.dtype)});
     const auto summary = run.summaries.find(output.name);
     if (summary != run.summaries.end())
       results.back().second.update(summary_json(output.dtype, output.bound, summary->second));

@@ -18,7 +18,7 @@ struct RunOutcome {
   std::map<std::string, std::string> files;  ///< where inputs came from
 };
 
-/// What `explain --json` prints (docs/language.md, "JSON"), as text; the page reads it.
+/// What `explain --json` prints (docs/explain-json.md), as text; the page reads it.
 std::string explanation_json(const Explanation& explained);
 
 /// What `run --json` prints: the same, with what was measured.

@@ -10,6 +10,7 @@
 
 #include "base/text.h"
 #include "report/plan_facts.h"
+#include "run/plan_file.h"
 
 namespace einrel {
 namespace {
@@ -136,7 +137,10 @@ std::string sweep_json(const Compiled& compiled, const std::vector<SweptPlan>& p
   ordered_json enough = ordered_json::array();
   for (const EnoughSites& each : enough_sites(plans))
     enough.push_back({{"machine", each.machine}, {"planner", each.planner}, {"sites", each.sites}, {"of", each.asked}});
-  const ordered_json json{{"program", compiled.name}, {"sweep", std::move(rows)}, {"enough", std::move(enough)}};
+  const ordered_json json{{"version", report_version},
+                          {"program", compiled.name},
+                          {"sweep", std::move(rows)},
+                          {"enough", std::move(enough)}};
   return json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t most_bytes = std::size_t{1} << 28U;
-/// What `explain --json` writes nests ten deep. More would only be printed, level in level, on the stack.
+/// What `explain --json` writes nests less than twenty deep. More would only be printed, level in level, on the stack.
 constexpr int most_levels = 100;
 
 /// Says of each part of a file whether a plan has it. Others are read over, and never kept: reports hold much besides,
@@ -75,7 +75,7 @@ class PlanParts {
     if (depth == of_report) {
       has_plans_ = name == "plans";
       plans_ = 0;
-      return is_of(name, {"plans", "program", "sites", "vertices"});
+      return is_of(name, {"plans", "program", "sites", "version", "vertices"});
     }
     if (has_plans_ && depth == of_plans) return is_of(name, {"sites", "vertices"});
     const int of_vertices = has_plans_ ? of_plans + 2 : of_report + 2;
@@ -112,6 +112,12 @@ class Reader {
 
   Plan read(const json& file) {
     const json* plan = &file;
+    if (file.is_object() && file.contains("version") && file["version"] != report_version) {
+      fail(
+          fmt::format("it is of version {} of the format, and only version {} is read; let einrel explain --json of "
+                      "this release write it",
+                      printable(file["version"].dump()), report_version));
+    }
     if (file.is_object() && file.contains("plans")) {
       const json& plans = file["plans"];
       if (!plans.is_array() || plans.empty()) fail("its `plans` is no list of plans");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -7,6 +8,10 @@
 #include "run/compile.h"
 
 namespace einrel {
+
+/// The version of what `explain --json` and `run --json` print (docs/explain-json.md). A member that goes, or changes
+/// its meaning, makes it another one; members are added within a version.
+inline constexpr std::int64_t report_version = 1;
 
 /// The plan of a program that `explain --json` wrote (the first, if it holds several): the same plan, wherever it came
 /// from. `source` is what messages call the text. Throws UserError naming source, vertex and label where it is no such

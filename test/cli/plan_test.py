@@ -503,6 +503,14 @@ class Files(PlanTest):
                     mentions=["--sites 3", "for 4"])
         self.refuse(1, "explain", self.program, "--plan", "/", mentions=["folder"])
 
+    def test_files_of_another_version_are_refused(self):
+        report = self.plan("--sites", "4")
+        self.assertEqual(report["version"], 1)
+        for version in (2, "1", None):
+            file = self.text_file("other.json", json.dumps({**report, "version": version}))
+            self.refuse(1, "explain", self.program, "--plan", file,
+                        mentions=["other.json", f"it is of version {json.dumps(version)} of the format", "only version 1 is read"])
+
     def test_files_that_nest_without_end_are_refused(self):
         deep = "[" * 100_000 + "]" * 100_000
         report = self.plan("--sites", "4")

@@ -34,14 +34,8 @@ def known():
     return {document.name: document for document in read if not document.is_refused and not document.failure}
 
 
-class ExportedPrograms:
-    """Tests of one library: its option of explain, what runs the modules of a folder, for how many devices, names in modules,
-    and by document tensors that come out otherwise."""
-
-    option = runner = ""
-    sites = helpers = ()
-    different = {}
-    moves_less = {}
+class DocumentRuns:
+    """How documents are given to the command, and what runs of them give."""
 
     def options(self, document):
         return [word for label, extent in document.dims().items() for word in ("--dim", f"{label}={extent}")]
@@ -61,6 +55,23 @@ class ExportedPrograms:
 
     def steps(self, document):
         return int((document.rests("steps") or ["1"])[0])
+
+
+def agree(found, array, dtype, name):
+    """Raises AssertionError, with the name, where one is not the other but for rounding."""
+    tolerance = TOLERANCES.get(dtype, 0)
+    largest = np.max(np.abs(array), initial=0, where=np.isfinite(array))
+    np.testing.assert_allclose(found, array, rtol=tolerance, atol=tolerance * min(1, max(largest, NOISE)), err_msg=name)
+
+
+class ExportedPrograms(DocumentRuns):
+    """Tests of one library: its option of explain, what runs the modules of a folder, for how many devices, names in modules,
+    and by document tensors that come out otherwise."""
+
+    option = runner = ""
+    sites = helpers = ()
+    different = {}
+    moves_less = {}
 
     def export(self, document, arrays, sites, *options):
         """Why the document is not exported; None where it is."""
@@ -93,9 +104,7 @@ class ExportedPrograms:
             self.assertEqual(found[name].shape, array.shape, name)
             self.assertEqual(types[name], NUMPY_TYPES[dtype], name)
             if name not in self.different.get(document.name, ()):
-                tolerance = TOLERANCES.get(dtype, 0)
-                largest = np.max(np.abs(array), initial=0, where=np.isfinite(array))
-                np.testing.assert_allclose(found[name], array, rtol=tolerance, atol=tolerance * min(1, max(largest, NOISE)), err_msg=name)
+                agree(found[name], array, dtype, name)
 
     def test_documents_give_what_a_run_gives_and_move_what_is_predicted(self):
         self.check(known(), self.sites)

@@ -154,8 +154,8 @@ class Program {
   /// planner has no plan, or when a plan holds more than `memory` allows.
   std::string explain(const ExplainOptions& options = {}) const;
 
-  /// The plan as JSON, as `einrel explain --json` writes it (docs/language.md): `RunOptions::plan` takes it, also in
-  /// another process. Throws as explain does.
+  /// The plan as JSON, as `einrel explain --json` writes it (docs/explain-json.md): `RunOptions::plan` takes it, also
+  /// in another process. Throws as explain does.
   std::string plan(const ExplainOptions& options = {}) const;
 
   /// The plan as a page for a browser, which needs no other file. Throws as explain does.
