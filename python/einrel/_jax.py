@@ -9,9 +9,11 @@ from typing import Any, Final
 import numpy as np
 
 from . import _native
+from ._array import Array
 from ._compute import explain_options
 from ._export import jax_source, to_jax
 from ._jit import Jitted
+from ._native import Node
 from ._numbers import is_number
 from ._parts import is_within_transformation
 from ._program import Program
@@ -43,9 +45,11 @@ class JaxJitted:
         if call not in self._compiled:
             module = to_jax(self._program(call), **self._options)
             mesh = module.make_mesh()
-            self._compiled[call] = module, mesh, module.step(mesh)
-        module, mesh, step = self._compiled[call]
-        results = step(module.place(mesh, {name: leaves[int(name[1:])] for name in module.INPUTS}))
+            held = {name: np.asarray(Array(node)) for name, node in _held(call).items()}
+            self._compiled[call] = module, mesh, module.step(mesh), held
+        module, mesh, step, held = self._compiled[call]
+        given = {f"x{i}": leaf for i, leaf in enumerate(leaves)} | held
+        results = step(module.place(mesh, {name: given[name] for name in module.INPUTS}))
         return unflatten(call.form, [results[f"result{i}"] for i in range(len(call.stages.wanted))])
 
     def _call(self, arguments: tuple[Any, ...], named: Mapping[str, Any], leaves: list[Any]) -> Any:
@@ -63,13 +67,19 @@ class JaxJitted:
 
     def _program(self, call: Any) -> Program:
         outputs = {f"result{i}": node for i, node in enumerate(call.stages.wanted)}
-        inputs = {f"x{i}": node for i, node in enumerate(call.arguments)}
+        inputs = {f"x{i}": node for i, node in enumerate(call.arguments)} | _held(call)
         return Program(_native.program_text(outputs, inputs), None, self.__name__)
 
     def source(self, *arguments: Any, **named: Any) -> str:
         """The module that arguments like these are computed by, as text."""
         leaves: list[Any] = []
         return jax_source(self._program(self._call(arguments, named, leaves)), **self._options)
+
+
+def _held(call: Any) -> dict[str, Node]:
+    """The arrays that a traced function took from around it, by the names of their inputs; numbers are in its text."""
+    nodes = _native.leaves(call.stages.wanted)
+    return {f"held{i}": node for i, node in enumerate(nodes) if node not in call.arguments and node.type.shape}
 
 
 def _alike(leaf: Any) -> Any:

@@ -44,7 +44,7 @@ def holding_named() -> Iterator[list[Array]]:
 def _check_name(name: str) -> None:
     try:
         if name.isidentifier() and name.isascii():
-            _native.Program(f"input {name}[i_] : f64\nresult_of[i_] = {name}[i_]\n", {"i_": 1}, "<name>")
+            _native.Program(f"input {name}[i_] : f64\n{name}_[i_] = {name}[i_]\n", {"i_": 1}, "<name>")
             return
     except ProgramError:
         pass

@@ -38,7 +38,11 @@ def axes_of(axis: Axis, rank: int) -> tuple[int, ...]:
     given = axis if isinstance(axis, tuple) else (axis,)
     axes = []
     for one in given:
-        position = operator.index(one)
+        try:
+            position = operator.index(one)
+        except TypeError:
+            what = f"an array of the shape {one.shape}" if hasattr(one, "shape") else repr(one)
+            raise TypeError(f"axis is {what}: give a dimension, or a tuple of dimensions") from None
         if not -rank <= position < rank:
             raise np.exceptions.AxisError(position, rank)
         axes.append(position % rank)

@@ -24,6 +24,15 @@ def test_a_function_gives_the_same_by_jax() -> None:
     np.testing.assert_array_equal(np.asarray(third), np.asarray(same))
 
 
+def test_arrays_from_around_a_function_are_inputs_of_it() -> None:
+    weights, shift = np.arange(4.0), er.asarray(np.full((3, 1), 0.5))
+    function = er.jit(lambda x: (x * weights + shift) * np.float64(2), backend="jax", sites=1)
+    for factor in (1.0, 3.0):
+        x = factor * np.arange(12.0).reshape(3, 4)
+        np.testing.assert_allclose(np.asarray(function(x)), (x * weights + 0.5) * 2)
+    assert "INPUTS" in function.source(np.ones((3, 4)))
+
+
 def test_results_are_arguments_again() -> None:
     step = er.jit(lambda x: x * 2 + 1, backend="jax", sites=1)
     x = step(step(np.ones(3, "f4")))

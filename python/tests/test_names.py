@@ -245,6 +245,12 @@ def test_a_name_of_its_own_goes_with_its_array() -> None:
         square.compute()
 
 
+def test_any_other_word_is_a_name() -> None:
+    x = np.ones(2)
+    for name in ("result_of", "i", "x_", "samples"):
+        assert f"{name}[" in er.named(x * 2, name).explain()
+
+
 @pytest.mark.parametrize("name", ["sum", "input", "two words", "1st", "", "gr\u00f6\u00dfe", "f64", "a-b"])
 def test_what_is_no_name_says_so(name: str) -> None:
     with pytest.raises(er.ProgramError, match="is no word of the language"):

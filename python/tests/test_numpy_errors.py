@@ -232,3 +232,10 @@ def test_a_call_of_a_type_is_a_cast_with_a_gradient() -> None:
     x = er.asarray(np.array([1.0, 2.0]))
     assert er.grad(er.sum(er.float32(x) ** 2), x).tolist() == [2.0, 4.0]
     assert er.jit(lambda x: er.int64(x))(np.array([1.9, -1.9])).tolist() == [1, -1]
+
+
+def test_an_axis_that_is_none_is_named() -> None:
+    with pytest.raises(TypeError, match=r"axis is an array of the shape \(3,\): give a dimension"):
+        er.rms_norm(np.ones((3, 4)), np.ones(3))  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="axis is 'rows'"):
+        er.sum(np.ones(3), axis="rows")
