@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import jax
+import ml_dtypes
 import numpy as np
 import pytest
 import torch
@@ -67,6 +68,15 @@ def test_a_program_is_a_module_for_torch() -> None:
     assert module.whole(mesh, {"Z": arrays["Z"]})["Z"].tolist() == [0, 4, 8, 12]
     assert module.PREDICTED_BYTES == 0
     assert "import einrel" not in er.torch_source(program, sites=2)
+
+
+def test_bf16_of_numpy_is_taken_by_both() -> None:
+    program = er.program("dims i=4\ninput A[i] : bf16\nZ[i] = A[i] * A[i]\noutput Z\n")
+    a = np.array([0.5, -1.25, 3, np.inf], ml_dtypes.bfloat16)
+    wanted = [0.25, 1.5625, 9, np.inf]
+    by_jax, by_torch = er.to_jax(program, sites=1), er.to_torch(program, sites=1)
+    for module, mesh in ((by_jax, by_jax.make_mesh()), (by_torch, by_torch.make_mesh("cpu"))):
+        assert module.step(mesh)(module.place(mesh, {"A": a}))["Z"].tolist() == wanted
 
 
 def test_what_makes_no_program_is_refused() -> None:

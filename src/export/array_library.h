@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "einsum/expr/functions.h"
-#include "export/collectives.h"
+#include "plan/collectives.h"
 #include "tensor/dtype.h"
 
 namespace einrel {

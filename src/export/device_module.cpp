@@ -13,9 +13,9 @@
 #include "base/text.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
-#include "export/collectives.h"
 #include "export/python_names.h"
 #include "export/vertex_lines.h"
+#include "plan/collectives.h"
 #include "plan/routes.h"
 #include "report/plan_facts.h"
 #include "report/plan_text.h"
@@ -116,7 +116,6 @@ class DeviceProgram {
     return lines_;
   }
 
-  const Lines& faults() const { return faults_; }
   const std::string& variable(std::size_t v) const { return variables_[v]; }
 
   /// The next value of a state, where that lies.
@@ -196,11 +195,7 @@ class DeviceProgram {
     name = from;
     if (have == need) return;
     const auto steps = collectives_between(have, need, mesh_);
-    if (const auto* const reason = std::get_if<std::string>(&steps)) {
-      faults_.push_back(
-          fmt::format("{} would have to be cut anew in a way that has no collectives: {}", moved.name, *reason));
-      return;
-    }
+    invariant(std::holds_alternative<std::vector<Collective>>(steps), "spmd_fault has looked at all that moves");
     name = names_.unused(moved.name + "_moved");
     const bool as_bits = moved.dtype == DType::bf16 && !library_.to_bits.empty();
     if (as_bits) lines_.push_back(fmt::format("{} = {}", name, fmt::format(fmt::runtime(library_.to_bits), from)));
@@ -220,7 +215,6 @@ class DeviceProgram {
   Routes routes_;
   PythonNames names_;
   Lines lines_;
-  Lines faults_;
   std::vector<std::string> variables_;
   std::map<std::string, std::string> scalars_;
   std::map<std::string, std::size_t> last_use_;  ///< of what is computed or brought: how many lines there are then
@@ -237,15 +231,13 @@ class DeviceModule {
         mesh_(mesh_of(report.plan.sites)) {}
 
   std::string text() {
-    Lines reasons = refusals(graph_);
-    const Lines program = program_lines(reasons);
-    const Lines initial = initial_lines();
-    std::sort(reasons.begin(), reasons.end());
-    reasons.erase(std::unique(reasons.begin(), reasons.end()), reasons.end());
+    const Lines reasons = refusals(graph_);
     if (!reasons.empty()) {
       throw UserError(fmt::format("{} cannot be exported to {}: {}\n  help: see docs/export.md for what can",
                                   printable(compiled_.name), library_.name, fmt::join(reasons, "\n  ")));
     }
+    const Lines program = program_lines();
+    const Lines initial = initial_lines();
     std::string text = head() + tables();
     text += library_.helpers(needs_);
     text += library_.frame;
@@ -265,14 +257,13 @@ class DeviceModule {
     return sizes.empty() ? std::vector<std::int64_t>{1} : sizes;
   }
 
-  Lines program_lines(Lines& reasons) {
+  Lines program_lines() {
     DeviceProgram body(graph_, report_.plan, library_, needs_, &report_.costs);
     body.run();
     Results results;
     for (const VertexId output : outputs()) results.add(graph_[output].name, body.variable(output.index));
     add_states(graph_, body, results);
     if (counts_steps()) results.items.emplace_back("\"iteration\": states[\"iteration\"] + 1");
-    append(reasons, body.faults());
     return function_lines(body.lines(results.variables), results);
   }
 

@@ -244,7 +244,10 @@ def _part(mesh, whole, cut):
 def _placed(mesh, name, array, cut):
     """This device's part of an array, with the type of INPUTS or STATES."""
     shape, dtype, _ = (INPUTS if name in INPUTS else STATES)[name]
-    array = array if isinstance(array, torch.Tensor) else torch.as_tensor(np.asarray(array))
+    if not isinstance(array, torch.Tensor):
+        array = np.asarray(array)
+        is_bf16 = array.dtype.kind == "V" and array.dtype.itemsize == 2  # of NumPy, which has no such numbers, by their bits
+        array = torch.as_tensor(array.view(np.int16)).view(torch.bfloat16) if is_bf16 else torch.as_tensor(array)
     if tuple(array.shape) != shape:
         raise ValueError(f"{name} has the shape {shape} in this program, and here it has {tuple(array.shape)}")
     part = _part(mesh, array, cut)

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "export/array_library.h"
-#include "export/collectives.h"
+#include "plan/collectives.h"
 #include "plan/plan.h"
 
 namespace einrel {

@@ -7,7 +7,9 @@
 #include <utility>
 
 #include "einsum/graph/vertex_facts.h"
+#include "plan/collectives.h"
 #include "plan/layout.h"
+#include "plan/routes.h"
 
 namespace einrel {
 namespace {
@@ -176,6 +178,41 @@ std::string spmd_fault(const Vertex& vertex, const VertexPlan& plan, const std::
   return "";
 }
 
+namespace {
+
+/// Why no collectives bring an operand, or the next value of a state, to where a plan needs it; "" where there are
+/// some.
+std::string moves_fault(const EinGraph& graph, const Plan& plan, const std::vector<MeshAxis>& mesh) {
+  Transfers transfers(plan.sites);
+  const Routes routes(graph, plan, transfers);
+  const auto fault = [&](std::size_t tensor, std::optional<std::size_t> route, VertexId reader) -> std::string {
+    if (!route) return "";
+    const Sharding have = sharding_of(routes.source(tensor, *route), mesh);
+    const Sharding need = sharding_of(routes.route(tensor, *route).need, mesh);
+    const std::string reason = collectives_fault(have, need, mesh);
+    if (reason.empty()) return "";
+    return fmt::format(
+        "no single program for all sites computes {}: {} would have to be cut anew in a way that has no "
+        "collectives: {}",
+        graph[reader].name, graph.vertices[tensor].name, reason);
+  };
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    for (const std::size_t operand : operands_read(graph.vertices[v])) {
+      std::string found = fault(graph.vertices[v].inputs[operand].index, routes.route_of(v, operand), VertexId{v});
+      if (!found.empty()) return found;
+    }
+  }
+  for (std::size_t s = 0; s < graph.steps.states.size(); ++s) {
+    const State& state = graph.steps.states[s];
+    if (!state.next) continue;
+    std::string found = fault(graph.outputs[*state.next].index, routes.route_of_state(s), state.now);
+    if (!found.empty()) return found;
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string spmd_fault(const EinGraph& graph, const Plan& plan) {
   const std::vector<MeshAxis> mesh = mesh_of(plan.sites);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
@@ -188,7 +225,7 @@ std::string spmd_fault(const EinGraph& graph, const Plan& plan) {
     if (!fault.empty())
       return fmt::format("no single program for all sites computes {}: {}", graph.vertices[v].name, fault);
   }
-  return "";
+  return moves_fault(graph, plan, mesh);
 }
 
 std::vector<VertexPlan> spmd_candidates(const EinGraph& graph, std::size_t v, std::int64_t sites) {

@@ -9,7 +9,8 @@
 #include "plan/plan.h"
 
 /// Plans that a single program over one mesh of sites can say (SPMD): every site computes or copies, parts are even,
-/// every digit of a site's number is made of whole axes of one mesh, and sums are on all sites or shared out.
+/// every digit of a site's number is made of whole axes of one mesh, sums are on all sites or shared out, and whatever
+/// is moved is moved by collectives (plan/collectives.h).
 namespace einrel {
 
 /// One axis of the mesh: so many coordinates, whose step in a site's number is `stride`.
@@ -32,7 +33,7 @@ bool can_all_reduce(const Vertex& vertex);
 
 /// Why no single program says how a vertex, or an input, is cut: "sites idle", say; "" where one does.
 std::string spmd_fault(const Vertex& vertex, const VertexPlan& plan, const std::vector<MeshAxis>& mesh);
-/// The first of a plan, with the tensor's name.
+/// The first of a plan, with the tensor's name: of a vertex, or of what brings an operand to it.
 std::string spmd_fault(const EinGraph& graph, const Plan& plan);
 
 /// Every way to compute a vertex, or to lay out an input, that has no such fault. An input that is no state lies on as

@@ -197,3 +197,4 @@ class ExportedPrograms(DocumentRuns):
         text = (ROOT / "docs/export.md").read_text(encoding="utf-8")
         for reason in REFUSED.values():
             self.assertIn(reason, text)
+        self.assertIn(f"{len(known()) - len(REFUSED)} of the {len(known())} programs", text)

@@ -5,24 +5,13 @@ from __future__ import annotations
 import os
 import runpy
 import sys
-from collections.abc import Callable
-from typing import Any
 
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=2"
 os.environ["JAX_PLATFORMS"] = "cpu"
 
 import jax
 import numpy as np
-
-
-def tell(call: Callable[[], Any]) -> None:
-    try:
-        call()
-    except ValueError as error:
-        print(error)
-    else:
-        print("nothing was refused")
-
+from refused_calls import tell
 
 module = runpy.run_path(sys.argv[1])
 mesh = module["make_mesh"]()

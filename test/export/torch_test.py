@@ -9,13 +9,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 from export_process import ROOT, ExportedPrograms
 
+import documents
 import einrel_process
+from script_documents import file_array
 
 # train_dropout is not among them: random numbers shift bits, which PyTorch 1.13 has no function for on meta.
 EXAMPLES = ("two_layer", "mlp", "kmeans", "multi_head_attention", "train_mnist", "attention_gradient", "llama_layer", "cnn", "hmm", "crf",
-            "ffnn", "convolution_layers")
+            "ffnn", "convolution_layers", "train_cnn")
 
 
 class TorchTest(ExportedPrograms, einrel_process.ProgramTest):
@@ -39,9 +42,16 @@ class TorchTest(ExportedPrograms, einrel_process.ProgramTest):
         for path, moved, predicted in lines:
             with self.subTest(example=path):
                 self.assertEqual(moved, predicted)
-        path = self.path("train_cnn.py")
-        self.refuse(1, "explain", ROOT / "examples/train_cnn.ein", "--sites", "8", "--spmd", "--torch", path,
-                    mentions=["cannot be exported to PyTorch", "a way that has no collectives"])
+
+    def test_bf16_of_numpy_are_taken_by_their_bits(self):
+        text = "dims i=8 j=4\ninput X[i,j] : bf16\ninput s[] : bf16\nY[i,j] = X[i,j] * s[]\nZ[j] = sum[i] X[i,j]\noutput Y, Z\n"
+        document = documents.read(Path(self.text_file("bf16.ein", text)))
+        arrays = {"X": np.float32(np.arange(-16, 16) / 8).reshape(8, 4), "s": np.float32(0.5)}
+        as_bits = {name: file_array(array[()], document.inputs()[name]) for name, array in arrays.items()}
+        self.assertEqual({array.dtype.str for array in as_bits.values()}, {"|V2"})
+        self.assertIsNone(self.export(document, as_bits, 2))
+        self.run_exported()
+        self.expect(document, 2, self.wanted(document, arrays))
 
     def test_what_does_not_fit_is_refused(self):
         program = self.text_file("small.ein", "dims i=2 j=4\ninput X[i,j] : f32\ninput K[i] : i32\nY[i,j] = X[i,j] * f32(K[i])\noutput Y\n")

@@ -224,6 +224,23 @@ TEST(Spmd, FindsTheCheapestOfAllPlansOfOneProgram) {
   }
 }
 
+TEST(Spmd, WhatMovesHasCollectives) {
+  const EinGraph graph =
+      einrel::graph_of("dims i=8 j=8 k=8\ninput X[i,j,k]\nY[i,j,k] = exp(X[i,j,k])\nZ[i,j,k] = exp(Y[i,j,k])\n");
+  const auto cut = [](PartitionVector grid, std::vector<Site> strides) {
+    VertexPlan plan = one_part_per_site(std::move(grid));
+    plan.strides = std::move(strides);
+    return plan;
+  };
+  const VertexPlan apart = cut({2, 2, 2}, {4, 2, 1});
+  const VertexPlan swapped = cut({2, 2, 2}, {2, 4, 1});
+  const VertexPlan both = cut({4, 2, 1}, {1, 4, 0});  // i and j swap axes, and that of k goes to i
+  EXPECT_EQ(spmd_fault(graph, {"given", 8, {apart, apart, swapped}}), "");
+  EXPECT_EQ(spmd_fault(graph, {"given", 8, {apart, apart, both}}),
+            "no single program for all sites computes Z: Y would have to be cut anew in a way that has no collectives: "
+            "axes of the mesh change their dimensions while others change places");
+}
+
 TEST(Spmd, OtherCutsAreOfOneProgram) {
   int looked_at = 0;
   for (const std::string& text : plannable_programs()) {

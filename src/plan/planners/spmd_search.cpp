@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
+#include "plan/collectives.h"
 #include "plan/cost/exact_costs.h"
 #include "plan/cost/memory.h"
 #include "plan/planners/eindecomp.h"
@@ -50,7 +51,8 @@ class SpmdSearch {
       : graph_(graph),
         request_(request),
         transfers_(request.sites, request.machine),
-        exact_(graph, request.machine, transfers_) {
+        exact_(graph, request.machine, transfers_),
+        mesh_(mesh_of(request.sites)) {
     collect_ways();
   }
 
@@ -121,19 +123,32 @@ class SpmdSearch {
     return tables;
   }
 
-  /// What it costs to bring a tensor to a reader, for all ways of both.
+  /// Whether collectives bring one layout to another.
+  bool can_move(const Sharding& from, const Sharding& to) {
+    const auto [at, is_new] = can_move_.try_emplace({from, to}, true);
+    if (is_new) at->second = collectives_fault(from, to, mesh_).empty();
+    return at->second;
+  }
+
+  /// What it costs to bring a tensor to a reader, for all ways of both; infinity where no collectives do.
   template <class NeedOf>
   CostTable moves(std::size_t tensor, std::size_t reader, NeedOf need_of) {
     const Vertex& moved = graph_.vertices[tensor];
     const NumberedLayouts have =
         numbered_layouts(ways_[tensor], [&](const VertexPlan& plan) { return result_layout(moved, plan); });
     const NumberedLayouts need = numbered_layouts(ways_[reader], need_of);
+    std::vector<Sharding> needed;
+    for (const Layout& to : need.layouts) needed.push_back(sharding_of(to, mesh_));
     std::vector<std::vector<double>> costs;
     for (const Layout& from : have.layouts) {
+      const Sharding held = sharding_of(from, mesh_);
       costs.emplace_back();
-      for (const Layout& to : need.layouts)
-        costs.back().push_back(from == to ? 0
-                                          : exact_.move(moved, from, {to, std::nullopt}, nullptr).of(request_.cost));
+      for (std::size_t i = 0; i < needed.size(); ++i) {
+        const Layout& to = need.layouts[i];
+        costs.back().push_back(!can_move(held, needed[i]) ? std::numeric_limits<double>::infinity()
+                               : from == to               ? 0
+                                            : exact_.move(moved, from, {to, std::nullopt}, nullptr).of(request_.cost));
+      }
     }
     CostTable table{{tensor, reader}, {}};
     table.costs.reserve(have.of_way.size() * need.of_way.size());
@@ -144,12 +159,14 @@ class SpmdSearch {
   }
 
   /// Changes one vertex after the other to what makes the whole cheapest, as long as that gains anything and few plans
-  /// have been looked at.
+  /// have been looked at. What one program says is better than what none does, whatever it costs: a tensor may be taken
+  /// from where it was brought for another reader, which the tables do not know.
   void improve(Plan& plan) {
     constexpr double looks = 2e6;
     constexpr double rounding = 1e-12;
     double tries = looks / static_cast<double>(graph_.vertices.size()) / static_cast<double>(request_.sites);
-    double least = cost(plan);
+    constexpr double unsaid = std::numeric_limits<double>::infinity();
+    double least = spmd_fault(graph_, plan).empty() ? cost(plan) : unsaid;
     for (bool gained = true; gained;) {
       gained = false;
       for (std::size_t v = 0; v < ways_.size(); ++v) {
@@ -158,7 +175,7 @@ class SpmdSearch {
           if (--tries < 0) break;
           plan.vertices[v] = way.plan;
           const double other = cost(plan);
-          if (other >= least * (1 - rounding)) continue;
+          if (other >= least * (1 - rounding) || !spmd_fault(graph_, plan).empty()) continue;
           least = other;
           best = way.plan;
           gained = true;
@@ -172,6 +189,8 @@ class SpmdSearch {
   const PlanRequest& request_;
   Transfers transfers_;
   ExactCosts exact_;
+  std::vector<MeshAxis> mesh_;
+  std::map<std::pair<Sharding, Sharding>, bool> can_move_;
   std::vector<std::vector<SpmdWay>> ways_;
 };
 
@@ -181,10 +200,13 @@ Planned spmd_plan(const EinGraph& graph, const PlanRequest& request, const std::
   if (request.cost == CostKind::bound) return "plans of a single program for all sites make no bound least";
   SpmdSearch search(graph, request);
   std::vector<Plan> plans{search.run()};
+  const std::string fault = spmd_fault(graph, plans.front());
+  if (!fault.empty()) plans.clear();
   for (const Plan& other : others) {
     const bool is_comparable = request.cost == CostKind::seconds || uses_all_sites(graph, other, request.machine);
     if (is_comparable && spmd_fault(graph, other).empty()) plans.push_back(other);
   }
+  if (plans.empty()) return fault;
   std::optional<std::pair<double, std::size_t>> best;
   std::optional<SitePeak> smallest;
   for (std::size_t p = 0; p < plans.size(); ++p) {

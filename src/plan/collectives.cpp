@@ -1,4 +1,4 @@
-#include "export/collectives.h"
+#include "plan/collectives.h"
 
 #include <algorithm>
 #include <functional>
@@ -234,6 +234,13 @@ Sharding sharding_of(const Layout& layout, const std::vector<MeshAxis>& mesh) {
 std::variant<std::vector<Collective>, std::string> collectives_between(const Sharding& have, const Sharding& need,
                                                                        const std::vector<MeshAxis>& mesh) {
   return Moving(have, need, mesh).run();
+}
+
+std::string collectives_fault(const Sharding& have, const Sharding& need, const std::vector<MeshAxis>& mesh) {
+  if (have == need) return "";
+  const auto steps = collectives_between(have, need, mesh);
+  const auto* const reason = std::get_if<std::string>(&steps);
+  return reason == nullptr ? "" : *reason;
 }
 
 }  // namespace einrel

@@ -1,4 +1,4 @@
-#include "export/collectives.h"
+#include "plan/collectives.h"
 
 #include <gtest/gtest.h>
 
@@ -15,8 +15,8 @@
 namespace einrel::test {
 namespace {
 
-constexpr std::int64_t sites = 8;
-constexpr std::int64_t extent = 8;
+constexpr std::int64_t eight_sites = 8;
+constexpr std::int64_t rows_and_columns = 8;
 
 /// A block of a matrix as one site has it: the numbers of its elements, row-major.
 struct Block {
@@ -44,17 +44,17 @@ std::int64_t coordinate(const std::vector<MeshAxis>& mesh, const std::vector<std
   return at;
 }
 
-std::int64_t size_of(const std::vector<MeshAxis>& mesh, const std::vector<std::size_t>& axes) {
+std::int64_t sites_along(const std::vector<MeshAxis>& mesh, const std::vector<std::size_t>& axes) {
   std::int64_t size = 1;
   for (const std::size_t axis : axes) size *= mesh[axis].size;
   return size;
 }
 
-/// The sites that differ from one in the coordinates on these axes, by these.
+/// The eight_sites that differ from one in the coordinates on these axes, by these.
 std::vector<std::int64_t> group_of(const std::vector<MeshAxis>& mesh, const std::vector<std::size_t>& axes,
                                    std::int64_t site) {
   std::map<std::int64_t, std::int64_t> group;
-  for (std::int64_t other = 0; other < sites; ++other) {
+  for (std::int64_t other = 0; other < eight_sites; ++other) {
     bool is_in = true;
     for (std::size_t axis = 0; axis < mesh.size(); ++axis) {
       const bool varies = std::find(axes.begin(), axes.end(), axis) != axes.end();
@@ -86,22 +86,23 @@ Block joined(const std::vector<Block>& blocks, std::size_t dimension) {
   });
 }
 
-/// What all sites have after a step, and how many elements they received.
+/// What all eight_sites have after a step, and how many elements they received.
 class Simulation {
  public:
   Simulation(const std::vector<MeshAxis>& mesh, std::vector<Block> blocks) : mesh_(mesh), blocks_(std::move(blocks)) {}
 
   void run(const TakePart& step) {
-    for (std::int64_t site = 0; site < sites; ++site) {
+    for (std::int64_t site = 0; site < eight_sites; ++site) {
       Block& own = blocks_[static_cast<std::size_t>(site)];
-      own = part_of(own, step.dimension, size_of(mesh_, step.axes), coordinate(mesh_, step.axes, site));
+      own = part_of(own, step.dimension, sites_along(mesh_, step.axes), coordinate(mesh_, step.axes, site));
     }
   }
   void run(const AllToAll& step) {
     change([&](std::int64_t site) {
       std::vector<Block> parts;
       for (const std::int64_t other : group_of(mesh_, step.axes, site)) {
-        parts.push_back(part_of(of(other), step.split, size_of(mesh_, step.axes), coordinate(mesh_, step.axes, site)));
+        parts.push_back(
+            part_of(of(other), step.split, sites_along(mesh_, step.axes), coordinate(mesh_, step.axes, site)));
         if (other != site) received_ += static_cast<std::int64_t>(parts.back().elements.size());
       }
       return joined(parts, step.joined);
@@ -158,7 +159,7 @@ class Simulation {
   template <class BlockOf>
   void change(BlockOf block_of_site) {
     std::vector<Block> after;
-    for (std::int64_t site = 0; site < sites; ++site) after.push_back(block_of_site(site));
+    for (std::int64_t site = 0; site < eight_sites; ++site) after.push_back(block_of_site(site));
     blocks_ = std::move(after);
   }
 
@@ -169,11 +170,11 @@ class Simulation {
 
 std::vector<Block> blocks_of(const Sharding& sharding, const std::vector<MeshAxis>& mesh) {
   std::vector<Block> blocks;
-  for (std::int64_t site = 0; site < sites; ++site) {
-    Block block =
-        block_of({extent, extent}, [](std::int64_t row, std::int64_t column) { return row * extent + column; });
+  for (std::int64_t site = 0; site < eight_sites; ++site) {
+    Block block = block_of({rows_and_columns, rows_and_columns},
+                           [](std::int64_t row, std::int64_t column) { return row * rows_and_columns + column; });
     for (std::size_t d = 0; d < 2; ++d)
-      block = part_of(block, d, size_of(mesh, sharding[d]), coordinate(mesh, sharding[d], site));
+      block = part_of(block, d, sites_along(mesh, sharding[d]), coordinate(mesh, sharding[d], site));
     blocks.push_back(block);
   }
   return blocks;
@@ -204,7 +205,7 @@ std::vector<Sharding> all_shardings(const std::vector<MeshAxis>& mesh) {
   return shardings;
 }
 
-std::string text_of(const Sharding& sharding) {
+std::string sharding_text(const Sharding& sharding) {
   std::string text;
   for (const std::vector<std::size_t>& axes : sharding) {
     text += text.empty() ? "" : ", ";
@@ -214,7 +215,7 @@ std::string text_of(const Sharding& sharding) {
 }
 
 TEST(Collectives, BringEachSiteWhatItNeedsAndLacksOnce) {
-  const std::vector<MeshAxis> mesh = mesh_of(sites);
+  const std::vector<MeshAxis> mesh = mesh_of(eight_sites);
   int refused = 0;
   int done = 0;
   for (const Sharding& have : all_shardings(mesh)) {
@@ -230,7 +231,7 @@ TEST(Collectives, BringEachSiteWhatItNeedsAndLacksOnce) {
       Simulation simulation(mesh, before);
       for (const Collective& step : std::get<std::vector<Collective>>(steps))
         std::visit([&](const auto& each) { simulation.run(each); }, step);
-      SCOPED_TRACE(text_of(have) + " to " + text_of(need));
+      SCOPED_TRACE(sharding_text(have) + " to " + sharding_text(need));
       EXPECT_EQ(simulation.blocks(), wanted);
       std::int64_t lacking = 0;
       for (std::size_t site = 0; site < before.size(); ++site) {

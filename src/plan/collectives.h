@@ -53,5 +53,7 @@ using Collective = std::variant<TakePart, AllToAll, PermuteSites, AllGather, Reo
 /// Steps from one to the other, or why there are none.
 std::variant<std::vector<Collective>, std::string> collectives_between(const Sharding& have, const Sharding& need,
                                                                        const std::vector<MeshAxis>& mesh);
+/// Why there are none; "" where there are, and where nothing moves.
+std::string collectives_fault(const Sharding& have, const Sharding& need, const std::vector<MeshAxis>& mesh);
 
 }  // namespace einrel
