@@ -9,6 +9,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "plan/collectives.h"
 #include "plan/layout.h"
+#include "plan/placed_inputs.h"
 #include "plan/routes.h"
 
 namespace einrel {
@@ -97,6 +98,7 @@ std::vector<VertexPlan> assignments(const std::vector<MeshAxis>& mesh, const Sha
 
 std::vector<VertexPlan> input_candidates(const EinGraph& graph, std::size_t v, const std::vector<MeshAxis>& mesh) {
   const Vertex& vertex = graph.vertices[v];
+  if (const std::optional<VertexPlan> given = given_plan(vertex)) return {*given};
   PartitionVector most;
   for (const Extent extent : vertex.bound) most.push_back(extent.value());
   std::vector<VertexPlan> plans = assignments(mesh, vertex.bound, most);

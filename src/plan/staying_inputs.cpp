@@ -45,7 +45,7 @@ EinGraph with_staying_inputs(EinGraph graph, std::int64_t steps, const std::set<
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     if (!is_input(graph.vertices[v])) continue;
     const bool is_fed = left.erase(graph.vertices[v].name) != 0;
-    graph.vertices[v].op = Input{is_fed || changing.contains(v) ? 1 : steps};
+    std::get<Input>(graph.vertices[v].op).steps = is_fed || changing.contains(v) ? 1 : steps;
   }
   if (!left.empty()) refuse(*left.begin(), graph);
   return graph;

@@ -292,16 +292,17 @@ TEST(ExactCosts, OfATensorAreAtLeastThoseOfEachReader) {
   }
 }
 
-TEST(Best, IsTheBestOfAllPlansOfSmallPrograms) {
+/// Programs of random seeds, of which some inputs lie somewhere already, or none.
+void expect_best_of_all(int programs, bool are_placed) {
   int proven = 0;
-  const int programs = rounds(1000);
   for (int seed = 0; seed < programs; ++seed) {
     Random random(static_cast<std::uint64_t>(seed));
     const std::string text = small_program(random);
     const std::int64_t sites = random.one_of(std::array<std::int64_t, 3>{2, 3, 4});
     const Machine machine = some_machine(random, sites);
     SCOPED_TRACE(fmt::format("seed {}, {} sites, {} links\n{}", seed, sites, machine.links.size(), text));
-    const EinGraph graph = einrel::graph_of(text);
+    EinGraph graph = einrel::graph_of(text);
+    if (are_placed) graph = with_placed_inputs(graph, random_placements(random, graph, sites), sites);
     const PlanRequest request{.sites = sites, .machine = machine, .batch = std::nullopt};
     const Plan plan = std::get<Plan>(planner_named("best").plan(graph, request));
     const double seconds = costs_of(graph, plan, machine).seconds;
@@ -313,6 +314,10 @@ TEST(Best, IsTheBestOfAllPlansOfSmallPrograms) {
   }
   EXPECT_EQ(proven, programs);
 }
+
+TEST(Best, IsTheBestOfAllPlansOfSmallPrograms) { expect_best_of_all(rounds(1000), false); }
+
+TEST(Best, IsTheBestOfAllPlansThatTakeInputsFromWhereTheyLie) { expect_best_of_all(rounds(400), true); }
 
 }  // namespace
 }  // namespace einrel::test

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "plan/placed_inputs.h"
 #include "plan/plan.h"
 #include "plan/refine/numbering.h"
 #include "support/random_einsum.h"
@@ -49,6 +50,26 @@ inline Plan random_plan(Random& random, const EinGraph& graph, std::int64_t most
   }
   number_sites(graph, plan);
   return plan;
+}
+
+/// Where some inputs lie already, on some of so many sites: digits in any order, copies among them.
+inline GivenPlacements random_placements(Random& random, const EinGraph& graph, std::int64_t sites) {
+  GivenPlacements placements;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const Vertex& vertex = graph.vertices[v];
+    if (!std::holds_alternative<Input>(vertex.op) || is_state(graph, v) || random.chance(0.4)) continue;
+    GivenPlacement& placement = placements[vertex.name];
+    for (std::size_t d = 0; d < vertex.bound.size(); ++d)
+      placement.emplace_back(std::to_string(d), std::max<std::int64_t>(vertex.bound[d].value(), 1));
+    placement.emplace_back("copies", sites);
+    random.shuffle(placement);
+    std::int64_t left = sites;
+    for (auto& [along, count] : placement) {
+      count = random.chance(0.3) ? 1 : random.between(1, std::min(count, left));
+      left /= count;
+    }
+  }
+  return placements;
 }
 
 /// Programs that have every kind of vertex between them, small enough for the reference.

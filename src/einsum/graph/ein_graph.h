@@ -76,10 +76,19 @@ struct View {
   bool operator==(const View&) const = default;
 };
 
+/// A digit of the numbers of the sites on which a tensor lies: so many parts of a dimension, or so many copies.
+struct SiteDigit {
+  std::optional<std::size_t> dimension;  ///< nothing of copies
+  std::int64_t sites = 1;
+  bool operator==(const SiteDigit&) const = default;
+};
+
 /// A tensor that comes from outside.
 struct Input {
   /// So many steps read the same: it stays where the first of them brings it (plan/staying_inputs.h).
   std::int64_t steps = 1;
+  /// Where it lies, if that is given, whatever a plan does with it: the highest digit first (plan/placed_inputs.h).
+  std::optional<std::vector<SiteDigit>> placement = std::nullopt;
   bool operator==(const Input&) const = default;
 };
 

@@ -48,13 +48,26 @@ bool is_read_plainly(const EinSum& einsum, std::size_t label) {
   });
 }
 
+/// For how many steps an input stays where it is brought, and where it lies.
+void put_input(ByteKey& key, const Input& input) {
+  key.put(input.steps);
+  key.put(static_cast<std::uint8_t>(input.placement.has_value()));
+  if (!input.placement) return;
+  key.put(input.placement->size());
+  for (const SiteDigit& digit : *input.placement) {
+    key.put(static_cast<std::uint8_t>(digit.dimension.has_value()));
+    key.put(digit.dimension.value_or(0));
+    key.put(digit.sites);
+  }
+}
+
 struct PutOp {
   ByteKey& key;
   const Vertex& vertex;
 
   void operator()(const Input& input) const {
     key.put(vertex.bound);
-    key.put(input.steps);
+    put_input(key, input);
   }
 
   void operator()(const EinSum& einsum) const {
@@ -148,13 +161,13 @@ std::vector<std::size_t> sides_of_steps(const ScalarExpr& expr, const Arguments&
   return sides;
 }
 
-/// For how many steps a tensor stays where it is brought.
-struct PutSteps {
+/// What is given of a tensor that is read: of what is computed, as much as of an input of which nothing is.
+struct PutGiven {
   ByteKey& key;
-  void operator()(const Input& input) const { key.put(input.steps); }
+  void operator()(const Input& input) const { put_input(key, input); }
   template <class Computed>
   void operator()(const Computed& /*op*/) const {
-    key.put(std::int64_t{1});
+    put_input(key, {});
   }
 };
 
@@ -166,7 +179,7 @@ void put_computation_of_inputs(ByteKey& key, const Vertex& vertex, const EinGrap
   for (const VertexId input : vertex.inputs) {
     key.put(graph[input].bound);
     key.put(graph[input].dtype);
-    std::visit(PutSteps{key}, graph[input].op);
+    std::visit(PutGiven{key}, graph[input].op);
     const auto first = std::find(vertex.inputs.begin(), vertex.inputs.end(), input);
     key.put(static_cast<std::size_t>(first - vertex.inputs.begin()));
   }

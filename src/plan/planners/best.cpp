@@ -15,6 +15,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "einsum/graph/vertex_key.h"
 #include "plan/cost/memory.h"
+#include "plan/placed_inputs.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/refine/changing_costs.h"
 #include "plan/refine/ordered_candidates.h"
@@ -227,7 +228,7 @@ class BestSearch {
   /// looked at.
   double effort_of_one(std::size_t tensor) const {
     constexpr double ways_to_lie = 20;
-    const double ways = is_input(graph_.vertices[tensor]) ? ways_to_lie : 1;
+    const double ways = lies_freely(graph_.vertices[tensor]) ? ways_to_lie : 1;
     return ways * static_cast<double>(std::max<std::size_t>(costs_.readers(tensor).size(), 1));
   }
 

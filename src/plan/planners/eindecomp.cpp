@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
+#include "plan/placed_inputs.h"
 #include "plan/planners/schemes.h"
 #include "plan/refine/numbering.h"
 #include "plan/refine/polish.h"
@@ -343,6 +344,7 @@ Candidates site_candidates(const EinGraph& graph, std::int64_t sites, CostKind k
     on_fewer = std::make_shared<SampledCuts>(graph, numbers_of_sites(sites), comparisons);
   }
   return [&graph, sites, kind, may_idle = std::move(may_idle), on_all, on_fewer](const Vertex& vertex, std::size_t v) {
+    if (const std::optional<VertexPlan> given = given_plan(vertex)) return std::vector<VertexPlan>{*given};
     if (is_input(vertex)) return input_layouts(vertex, v, sites, on_fewer.get());
     const PartitionVector most = most_parts(vertex, graph);
     std::vector<std::int64_t> numbers;
@@ -458,13 +460,15 @@ Searched searched(const EinGraph& graph, std::int64_t sites, const Machine& mach
           best_of_others ? best_of_others->cost : std::numeric_limits<double>::infinity()};
 }
 
-/// Numbers of sites of which a plan may be faster than one for all: those that divide all, and those behind links.
-std::vector<std::int64_t> numbers_on_fewer(std::int64_t sites, const Machine& machine) {
+/// Numbers of sites of which a plan may be faster than one for all: those that divide all, and those behind links; no
+/// fewer than inputs lie on.
+std::vector<std::int64_t> numbers_on_fewer(const EinGraph& graph, std::int64_t sites, const Machine& machine) {
   std::vector<std::int64_t> numbers = divisors_of(sites);
   for (const Link& link : machine.links) numbers.push_back(link.sites);
   std::sort(numbers.begin(), numbers.end(), std::greater<>());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-  std::erase_if(numbers, [&](std::int64_t number) { return number < 2 || number >= sites; });
+  const std::int64_t fewest = std::max<std::int64_t>(2, sites_of_placed_inputs(graph));
+  std::erase_if(numbers, [&](std::int64_t number) { return number < fewest || number >= sites; });
   return numbers;
 }
 
@@ -474,7 +478,7 @@ CostedPlan best_on_fewer(const EinGraph& graph, std::int64_t sites, const Machin
   double on_one_site = 0;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v)
     on_one_site += std::max(one_site_seconds(graph, v, machine) - machine.task_seconds, 0.0);
-  for (const std::int64_t fewer : numbers_on_fewer(sites, machine)) {
+  for (const std::int64_t fewer : numbers_on_fewer(graph, sites, machine)) {
     if (on_one_site / static_cast<double>(fewer) >= found.cost) break;
     CostedPlan other =
         searched(graph, fewer, machine, CostKind::seconds, others ? others(fewer) : std::vector<Plan>()).best;

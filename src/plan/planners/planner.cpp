@@ -11,6 +11,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
+#include "plan/placed_inputs.h"
 #include "plan/planners/baselines.h"
 #include "plan/planners/best.h"
 #include "plan/planners/default_planner.h"
@@ -95,11 +96,28 @@ Planned plan_eindecomp_paper(const EinGraph& graph, const PlanRequest& request) 
   return eindecomp_paper(graph, request.sites);
 }
 
+/// Why no single program for all sites has its inputs lie as is given; "" where one may.
+std::string fault_of_placed_inputs(const EinGraph& graph, std::int64_t sites) {
+  for (const Vertex& vertex : graph.vertices) {
+    const std::optional<VertexPlan> given = given_plan(vertex);
+    const std::string fault = given ? spmd_fault(vertex, *given, mesh_of(sites)) : "";
+    if (!fault.empty())
+      return fmt::format("no single program for all sites takes {} from where it lies: {}", vertex.name, fault);
+  }
+  return "";
+}
+
 /// The same planner, which has no plan where a single program for all sites is asked for and its plan is none.
 Planner checked(Planner planner) {
   planner.plan = [plan = std::move(planner.plan)](const EinGraph& graph, const PlanRequest& request) -> Planned {
+    if (request.spmd) {
+      if (std::string fault = fault_of_placed_inputs(graph, request.sites); !fault.empty()) return fault;
+    }
     Planned planned = plan(graph, request);
     auto* const found = std::get_if<Plan>(&planned);
+    if (found != nullptr) {
+      if (const std::string fault = placement_fault(graph, *found); !fault.empty()) throw Bug("a plan: " + fault);
+    }
     if (found == nullptr || !request.spmd) return planned;
     if (const std::string fault = spmd_fault(graph, *found); !fault.empty())
       return fault + "; eindecomp searches for plans that one can say";

@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
+#include "plan/placed_inputs.h"
 #include "plan/planners/eindecomp.h"
 #include "plan/refine/numbering.h"
 #include "plan/refine/reduce_as_received.h"
@@ -123,7 +124,7 @@ Plan with_spread_inputs(const EinGraph& graph, Plan plan, std::int64_t limit) {
   constexpr std::int64_t is_small = 1000;  // of so many of which a site can hold all
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
     const Vertex& vertex = graph.vertices[v];
-    if (!is_input(vertex) || sites_used(plan.vertices[v]) == plan.sites) continue;
+    if (!lies_freely(vertex) || sites_used(plan.vertices[v]) == plan.sites) continue;
     PartitionVector most;
     for (const Extent extent : vertex.bound) most.push_back(std::max<std::int64_t>(extent.value(), 1));
     const VertexPlan spread = one_part_per_site(site_grids(most, plan.sites).back());

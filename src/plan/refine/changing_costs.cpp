@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/bound_cost.h"
+#include "plan/placed_inputs.h"
 #include "plan/refine/numbering.h"
 #include "plan/spmd.h"
 #include "plan/staying_inputs.h"
@@ -52,7 +53,7 @@ ChangingCosts::ChangingCosts(const EinGraph& graph, Plan plan, const Machine& ma
       std::vector<Reader>& readers = readers_[tensor];
       if (readers.empty() || readers.back().vertex != v) readers.push_back({v, {}});
       readers.back().operands.push_back(operand);
-      if (is_input(graph.vertices[tensor])) add_once(laid_out_with_[v], tensor);
+      if (lies_freely(graph.vertices[tensor])) add_once(laid_out_with_[v], tensor);
     }
   }
   for (const State& state : graph.steps.states) {
@@ -158,7 +159,7 @@ std::vector<std::size_t> ChangingCosts::moved_with_input(std::size_t tensor) con
 }
 
 double ChangingCosts::moving(std::size_t tensor) {
-  if (!is_input(graph_.vertices[tensor])) return cost_of_moves(tensor);
+  if (!lies_freely(graph_.vertices[tensor])) return cost_of_moves(tensor);
   Change change{.total = 0, .plans = {}, .alone = 0, .moves = {}};
   const VertexPlan before = now_.plan.vertices[tensor];
   lay_out(tensor, change);

@@ -13,8 +13,8 @@
 namespace einrel {
 
 /// The exact cost of a plan while its vertices change one by one: as PlanCosts::of says, but only what a change
-/// concerns is computed anew. Inputs that a changed vertex reads are laid out anew, so that all their readers together
-/// cost least.
+/// concerns is computed anew. Inputs that a changed vertex reads and whose placement is not given are laid out anew, so
+/// that all their readers together cost least.
 class ChangingCosts {
  public:
   /// `graph`, `machine` and `transfers`, of the plan's sites, must outlive it. O(vertices * operands * sites).

@@ -9,6 +9,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/bound_cost.h"
 #include "plan/cost/cost.h"
+#include "plan/placed_inputs.h"
 
 namespace einrel {
 namespace {
@@ -121,15 +122,17 @@ void cut_inputs(const EinGraph& graph, const Vertex& reader, Plan& plan, std::si
   if (view_of(reader) != nullptr) return;
   for (const std::size_t operand : operands_read(reader)) {
     const std::size_t input = reader.inputs[operand].index;
-    if (!is_input(graph.vertices[input])) continue;
+    if (!lies_freely(graph.vertices[input])) continue;
     const PartitionVector needed = operand_parts(reader, operand, plan.vertices[v].parts);
     PartitionVector& parts = plan.vertices[input].parts;
     for (std::size_t d = 0; d < parts.size(); ++d) parts[d] = std::max(parts[d], needed[d]);
   }
 }
 
-/// Outputs are written from the chunks in which they lie.
-bool is_read_by_box(const EinGraph& graph, std::size_t v, InputParts inputs) {
+/// Outputs are written from the chunks in which they lie. More parts of an uneven extent would have other borders, so
+/// that an input did not lie as is given.
+bool keeps_parts(const EinGraph& graph, std::size_t v, InputParts inputs) {
+  if (given_plan(graph.vertices[v])) return true;
   const bool is_output = std::find(graph.outputs.begin(), graph.outputs.end(), VertexId{v}) != graph.outputs.end();
   return inputs == InputParts::any_box && is_input(graph.vertices[v]) && !is_output;
 }
@@ -140,7 +143,7 @@ void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::
                       InputParts inputs) {
   const std::vector<std::vector<bool>> at_constants = labels_at_constants(graph);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (is_read_by_box(graph, v, inputs)) continue;
+    if (keeps_parts(graph, v, inputs)) continue;
     const Vertex& vertex = graph.vertices[v];
     const NextCut next(graph, plan, v, at_constants[v]);
     PartitionVector& parts = plan.vertices[v].parts;
@@ -154,7 +157,7 @@ void make_parts_finer(const EinGraph& graph, Plan& plan, const std::vector<std::
 }
 
 bool can_be_finer(const EinGraph& graph, const Plan& plan, std::size_t v) {
-  return NextCut(graph, plan, v)(plan.vertices[v].parts).has_value();
+  return !given_plan(graph.vertices[v]) && NextCut(graph, plan, v)(plan.vertices[v].parts).has_value();
 }
 
 bool cut_operands(const EinGraph& graph, Plan& plan, std::size_t reader, InputParts inputs) {
@@ -163,7 +166,7 @@ bool cut_operands(const EinGraph& graph, Plan& plan, std::size_t reader, InputPa
   bool has_cut = false;
   for (const std::size_t operand : operands_read(vertex)) {
     const std::size_t producer = vertex.inputs[operand].index;
-    if (is_read_by_box(graph, producer, inputs)) continue;
+    if (keeps_parts(graph, producer, inputs)) continue;
     const PartitionVector most = most_parts(graph.vertices[producer], graph);
     const PartitionVector needed = operand_parts(vertex, operand, plan.vertices[reader].parts);
     const std::vector<std::optional<std::size_t>> labels = result_labels(graph.vertices[producer]);

@@ -4,9 +4,11 @@
 #include <limits>
 #include <numeric>
 #include <set>
+#include <utility>
 
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
+#include "plan/placed_inputs.h"
 #include "plan/search/sampled_cuts.h"
 #include "plan/spmd.h"
 #include "tra/lowering.h"
@@ -60,7 +62,14 @@ class Numbering {
         plan_(plan),
         transfers_(transfers),
         counts_links_(counts_links),
-        is_laid_out_(graph.vertices.size(), false) {}
+        is_laid_out_(graph.vertices.size(), false) {
+    for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+      std::optional<VertexPlan> given = given_plan(graph.vertices[v]);
+      if (!given) continue;
+      plan_.vertices[v] = std::move(*given);
+      is_laid_out_[v] = true;
+    }
+  }
 
   void run() {
     number_all();
@@ -71,7 +80,7 @@ class Numbering {
     const std::vector<std::set<Layout>> needs = needs_of_inputs();
     const std::vector<std::optional<std::size_t>> next = next_of_inputs(graph_);
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
-      if (is_input(graph_.vertices[v])) lay_out_input(v, needs[v], next[v]);
+      if (lies_freely(graph_.vertices[v])) lay_out_input(v, needs[v], next[v]);
     }
   }
 
@@ -230,7 +239,7 @@ class Numbering {
       const Vertex& vertex = graph_.vertices[v];
       for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
         const Vertex& tensor = graph_[vertex.inputs[o]];
-        if (!is_input(tensor)) continue;
+        if (!lies_freely(tensor)) continue;
         needs[vertex.inputs[o].index].insert(needed_layout(vertex, o, tensor.bound, plan_.vertices[v]));
       }
     }

@@ -8,6 +8,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "machine/seconds.h"
 #include "plan/layout.h"
+#include "plan/placed_inputs.h"
 
 namespace einrel {
 namespace {
@@ -88,7 +89,7 @@ class Pieces {
 
   /// An input that lies on one site along the label may be read in any pieces, if nobody else wants it whole.
   bool can_follow(const Along& operand) const {
-    return is_input(graph_.vertices[operand.tensor]) && readers_[operand.tensor] == 1 &&
+    return lies_freely(graph_.vertices[operand.tensor]) && readers_[operand.tensor] == 1 &&
            operand.axis.cut == DimensionCut{1, 1};
   }
 
@@ -97,7 +98,7 @@ class Pieces {
   std::optional<std::size_t> spread_dim(std::size_t v, std::size_t operand) const {
     const Vertex& vertex = graph_.vertices[v];
     const std::size_t tensor = vertex.inputs[operand].index;
-    if (!is_input(graph_.vertices[tensor]) || readers_[tensor] != 1) return std::nullopt;
+    if (!lies_freely(graph_.vertices[tensor]) || readers_[tensor] != 1) return std::nullopt;
     for (const std::optional<std::size_t> label : operand_labels(vertex, operand)) {
       if (!label || plan_.vertices[v].parts[*label] > 1) return std::nullopt;
     }

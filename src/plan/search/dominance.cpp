@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <set>
 
 #include "einsum/graph/vertex_facts.h"
+#include "plan/placed_inputs.h"
 
 namespace einrel {
 namespace {
@@ -58,12 +60,19 @@ class Dominance {
     for (std::size_t o = 0; o < vertex.inputs.size(); ++o) {
       const VertexId input = vertex.inputs[o];
       const Layout need = needed_layout(vertex, o, graph_[input].bound, plan);
-      const double best = model_.of_input(graph_[input], need);
+      const double best = of_operand(graph_[input], need);
       cost.least += best / readers_[input.index];
-      const bool lies_anywhere = is_input(graph_[input]) && readers_[input.index] == 1;
+      const bool lies_anywhere = lies_freely(graph_[input]) && readers_[input.index] == 1;
       cost.most += best + (lies_anywhere ? 0 : model_.of_misplacing(graph_[input], need, sites_));
     }
     return cost;
+  }
+
+  /// At least, but for what lies on several sites when it is made.
+  double of_operand(const Vertex& tensor, const Layout& need) const {
+    const std::optional<VertexPlan> given = given_plan(tensor);
+    if (!given) return model_.of_input(tensor, need);
+    return model_.of_moves(tensor, {result_layout(tensor, *given)}, {need}).front();
   }
 
   const EinGraph& graph_;

@@ -10,6 +10,7 @@
 
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
+#include "plan/placed_inputs.h"
 #include "plan/search/search.h"
 
 /// What the searches of plans share; nobody else needs it.
@@ -61,8 +62,10 @@ struct Tables {
 
   const VertexClass& of_class(std::size_t v) const { return *classes[class_of[v]]; }
   bool is_input(std::size_t v) const { return einrel::is_input(graph.vertices[v]); }
-  /// An input whose place matters to several consumers.
-  bool is_shared_input(std::size_t v) const { return is_input(v) && model.sends_once() && readers[v] > 1; }
+  /// An input whose place matters: to several consumers, or since it is given.
+  bool is_shared_input(std::size_t v) const {
+    return is_input(v) && model.sends_once() && (readers[v] > 1 || !lies_freely(graph.vertices[v]));
+  }
 
   double edge_cost(const Edge& edge, const Choice& choice) const {
     return (*edge.table)(result_at(edge.producer, choice), need_at(edge, choice));
