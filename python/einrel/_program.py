@@ -12,7 +12,7 @@ from typing import Any, Final
 from . import _native
 from ._array import Array, computed, node_of
 from ._compute import by_name, explain_options, optional, run_options, scalars_of, text_of, whole_of
-from ._native import Node, ProgramError, RunReport, State, TensorInfo
+from ._native import Node, ProgramError, RunReport, State, Stepper, TensorInfo
 from ._native import Program as NativeProgram
 
 
@@ -25,12 +25,19 @@ class Outputs(dict[str, Array]):
         raise AttributeError(f"there is no output {name!r}; the outputs are: {', '.join(self)}")
 
 
-class Results(Outputs):
+class StepResults(Outputs):
+    """The outputs of a step; `report` is what it took."""
+
+    def __init__(self, outputs: Mapping[str, Array], report: RunReport) -> None:
+        super().__init__(outputs)
+        self.report = report
+
+
+class Results(StepResults):
     """The outputs of a run; `report` is what it took, `state` what goes on from it."""
 
     def __init__(self, outputs: Mapping[str, Array], report: RunReport, state: State) -> None:
-        super().__init__(outputs)
-        self.report = report
+        super().__init__(outputs, report)
         self.state = state
 
 
@@ -207,26 +214,68 @@ class Program:
         /,
         *,
         scalars: Mapping[str, float] | None = None,
+        at_most: int | None = None,
         state: State | None = None,
         options: Mapping[str, Any] | None = None,
         **named: Any,
-    ) -> Iterator[Results]:
-        """The results of step after step of a program with state.
+    ) -> Steps:
+        """The results of step after step of a program with state, each computed when it is asked for.
 
         An input that is an iterator, as a generator is, gives another value for each step, and ends the steps where it
-        ends; other inputs stay.
+        ends. All other inputs stay as they are, and are brought to where a plan uses them by the first step: nobody may
+        change them meanwhile. The state stays where each step leaves it; the property `state` copies it. The steps end
+        after `at_most`, for which plans are made; without it for a thousand.
 
         >>> p = program("state x[] = 1.0\\nnext x[] = 2 * x[]\\ny[] = x[] + 0\\noutput y")
         >>> [float(step.y) for step, _ in zip(p.steps(), range(3))]
         [1.0, 2.0, 4.0]
         """
-        given = self._inputs(inputs, named, dict(scalars=scalars, state=state, options=options))
-        fed = {name: value if isinstance(value, Iterator) else itertools.repeat(value) for name, value in given.items()}
-        batches = (dict(zip(fed, values)) for values in zip(*fed.values())) if fed else itertools.repeat({})
-        for batch in batches:
-            results = self.run(batch, scalars=scalars, steps=1, state=state, options=options)
-            state = results.state
-            yield results
+        given = self._inputs(inputs, named, dict(scalars=scalars, at_most=at_most, state=state, options=options))
+        return Steps(self._native, given, scalars, optional(whole_of, "at_most", at_most), state, options)
+
+
+class Steps(Iterator[StepResults]):
+    """Steps of a program with state, each done when it is asked for; made by `Program.steps`."""
+
+    def __init__(
+        self,
+        program: NativeProgram,
+        given: Mapping[str, Any],
+        scalars: Mapping[str, float] | None,
+        at_most: int | None,
+        state: State | None,
+        options: Mapping[str, Any] | None,
+    ) -> None:
+        self._program = program
+        self._fed = {name: value for name, value in given.items() if isinstance(value, Iterator)}
+        self._stay = {name: _leaf(name, value) for name, value in given.items() if name not in self._fed}
+        self._at_most = at_most
+        self._left = itertools.repeat(None) if at_most is None else itertools.repeat(None, at_most)
+        self._first = state
+        self._options = partial(run_options, scalars=scalars, steps=at_most, **(options or {}))
+        self._options(state=state)  # said wrongly, they are an error here
+        self._stepper: Stepper | None = None
+        self._types: list[tuple[str, tuple[int, ...]]] = []
+
+    @property
+    def state(self) -> State:
+        """What goes on from the last step: a copy. Where `mpirun` started several processes, each has to ask for it."""
+        if self._stepper is not None:
+            return self._stepper.state()
+        if self._first is None:
+            raise ProgramError("there is no state before the first step")
+        return self._first
+
+    def __next__(self) -> StepResults:
+        next(self._left)
+        fed = {name: _leaf(name, next(values)) for name, values in self._fed.items()}
+        types = [(node.type.dtype, node.type.shape) for node in fed.values()]
+        if self._stepper is None or types != self._types:
+            how = self._options(state=self._first if self._stepper is None else self._stepper.state())
+            self._stepper = Stepper(self._program, {**self._stay, **fed}, list(fed), how)
+            self._types = types
+        outputs, report = self._stepper.step(fed)
+        return StepResults({name: Array(node) for name, node in outputs.items()}, report)
 
 
 def program(text: str, *, dims: Mapping[str, int] | None = None, name: str = "<string>") -> Program:
@@ -283,6 +332,14 @@ def _node(convert: Callable[[Any], Node], name: str, value: Any) -> Node:
     except (TypeError, NotImplementedError) as error:
         kind = TypeError if isinstance(error, TypeError) else NotImplementedError
         raise kind(f"the input {name!r}: {error}") from None
+
+
+def _leaf(name: str, value: Any) -> Node:
+    """The elements of an input that a run reads: computed, or made part by part when it does."""
+    node = _node(node_of, name, value)
+    if not node.is_leaf:
+        Array(node).compute()
+    return node
 
 
 def _formats(formats: Any) -> str | None:

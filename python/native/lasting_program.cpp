@@ -132,10 +132,14 @@ Result watched(typename Running<Result>::Action action, bool on_ranks) {
 }
 
 /// What belongs to threads that are gone can neither run nor be destroyed.
-void leave_behind(std::shared_ptr<const api::Program> program) {
-  static auto& left = *new std::vector<std::shared_ptr<const api::Program>>;  // owned by nobody
-  left.push_back(std::move(program));
+void leave_behind(std::shared_ptr<const void> of_others) {
+  static auto& left = *new std::vector<std::shared_ptr<const void>>;  // owned by nobody
+  left.push_back(std::move(of_others));
 }
+
+constexpr double short_seconds = 1e-3;  // of which a thread that watches would be a part
+
+bool are_several(const std::optional<api::Ranks>& ranks) { return ranks && ranks->count() > 1; }
 
 }  // namespace
 
@@ -162,7 +166,6 @@ const api::Program& LastingProgram::get() {
 }
 
 api::RunResult LastingProgram::run(const api::Inputs& inputs, api::RunOptions options) {
-  constexpr double short_seconds = 1e-3;  // of which a thread that watches would be a part
   const api::Program program = get();
   options.ranks = ranks();
   const Counted counted;
@@ -173,7 +176,7 @@ api::RunResult LastingProgram::run(const api::Inputs& inputs, api::RunOptions op
         options.stop = stop;
         return program.run(inputs, options);
       };
-      return watched<api::RunResult>(run, options.ranks && options.ranks->count() > 1);
+      return watched<api::RunResult>(run, are_several(options.ranks));
     }
     const nanobind::gil_scoped_release release;
     return program.run(inputs, options);
@@ -181,6 +184,58 @@ api::RunResult LastingProgram::run(const api::Inputs& inputs, api::RunOptions op
   files.check();
   last_seconds_ = result.report.seconds;
   return result;
+}
+
+std::unique_ptr<LastingStepper> LastingProgram::stepper(api::Inputs inputs, const std::vector<std::string>& fed,
+                                                        api::RunOptions options) {
+  options.ranks = ranks();
+  api::Stepper stepper = get().stepper(inputs, fed, options);
+  for (const std::string& name : fed) inputs.erase(name);
+  return std::make_unique<LastingStepper>(std::move(stepper), std::move(inputs), are_several(options.ranks));
+}
+
+LastingStepper::LastingStepper(api::Stepper stepper, api::Inputs inputs, bool on_ranks)
+    : stepper_(std::make_shared<api::Stepper>(std::move(stepper))),
+      inputs_(std::move(inputs)),
+      on_ranks_(on_ranks),
+      forks_(runs().forks) {}
+
+LastingStepper::~LastingStepper() {
+  if (forks_ != runs().forks) leave_behind(std::move(stepper_));
+}
+
+api::Stepper& LastingStepper::get() {
+  if (forks_ != runs().forks) throw api::RunError("these steps began before this process was forked: begin again");
+  if (!stepper_) throw api::UserError("a step has failed, so there is none after it: begin again");
+  return *stepper_;
+}
+
+api::RunResult LastingStepper::step(const api::Inputs& fed) {
+  get();
+  const std::shared_ptr<api::Stepper> stepper = std::exchange(stepper_, nullptr);
+  const Counted counted;
+  api::Inputs read = inputs_;
+  read.insert(fed.begin(), fed.end());
+  const api::WholeFiles files(std::move(read));
+  api::RunResult result = raising([&] {
+    if (last_seconds_ >= short_seconds) {
+      const auto step = [stepper, fed](const std::stop_token& stop) { return stepper->step(fed, stop); };
+      return watched<api::RunResult>(step, on_ranks_);
+    }
+    const nanobind::gil_scoped_release release;
+    return stepper->step(fed);
+  });
+  files.check();
+  last_seconds_ = result.report.seconds;
+  stepper_ = stepper;
+  return result;
+}
+
+api::State LastingStepper::state() {
+  const api::Stepper& stepper = get();
+  const Counted counted;
+  const nanobind::gil_scoped_release release;
+  return stepper.state();
 }
 
 api::TrainResult LastingProgram::train(const std::map<std::string, api::Samples>& feeds, api::TrainOptions options) {
@@ -194,7 +249,7 @@ api::TrainResult LastingProgram::train(const std::map<std::string, api::Samples>
       options.stop = stop;
       return api::train(program, feeds, options);
     };
-    return watched<api::TrainResult>(train, options.ranks && options.ranks->count() > 1);
+    return watched<api::TrainResult>(train, are_several(options.ranks));
   });
   files.check();
   return result;

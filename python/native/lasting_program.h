@@ -11,8 +11,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace einrel::python {
+
+class LastingStepper;
 
 /// A program that also runs after a fork: its threads are not in the child, which makes it anew.
 class LastingProgram {
@@ -30,6 +33,9 @@ class LastingProgram {
   /// Runs it without Python's lock. A signal whose handler throws, as that of Ctrl-C does, ends the run.
   /// Where mpirun started this process, it is one on all ranks. What functions of Python raise in it is raised here.
   api::RunResult run(const api::Inputs& inputs, api::RunOptions options);
+  /// Its steps, one at a time, as api::Program::stepper has them.
+  std::unique_ptr<LastingStepper> stepper(api::Inputs inputs, const std::vector<std::string>& fed,
+                                          api::RunOptions options);
   /// Trains it in the same way.
   api::TrainResult train(const std::map<std::string, api::Samples>& feeds, api::TrainOptions options);
   /// Runs it in a database, in the same way but in this process alone.
@@ -42,6 +48,27 @@ class LastingProgram {
   std::shared_ptr<const api::Program> program_;
   std::int64_t forks_;
   double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that a run took
+};
+
+/// Steps of a program, each done as LastingProgram::run does a run. They do not go on in a fork.
+class LastingStepper {
+ public:
+  LastingStepper(api::Stepper stepper, api::Inputs inputs, bool on_ranks);
+  ~LastingStepper();
+  LastingStepper(LastingStepper&&) = delete;
+  LastingStepper& operator=(LastingStepper&&) = delete;
+  /// As api::Stepper::step. Throws RunError in a fork; after a step that failed there is none.
+  api::RunResult step(const api::Inputs& fed);
+  api::State state();
+
+ private:
+  api::Stepper& get();
+
+  std::shared_ptr<api::Stepper> stepper_;  // nothing after a failure: what was left may still be at work with it
+  api::Inputs inputs_;                     // that stay
+  bool on_ranks_;
+  std::int64_t forks_;
+  double last_seconds_ = std::numeric_limits<double>::infinity();
 };
 
 /// api::calibrate_database without Python's lock; signals as in a run.

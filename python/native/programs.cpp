@@ -66,6 +66,16 @@ NodePtr node_of(const api::Tensor& tensor, bool is_writable = true) {
   return std::make_shared<Node>(type_of(tensor.dtype(), tensor.shape()), Value{tensor, is_writable});
 }
 
+/// Outputs, which may be views of inputs.
+Nodes outputs_of(const api::RunResult& result, const Nodes& inputs) {
+  std::vector<NodePtr> given;
+  for (const auto& [name, node] : inputs) given.push_back(node);
+  Nodes outputs;
+  for (const auto& [name, tensor] : result.outputs)
+    outputs.emplace(name, node_of(tensor, output_value(tensor, given).is_writable));
+  return outputs;
+}
+
 /// Samples of an input: a computed array, or the name of a file.
 using GivenSamples = std::variant<NodePtr, std::string>;
 
@@ -109,11 +119,7 @@ class TextProgram {
 
   std::pair<api::RunResult, Nodes> run(const Nodes& inputs, const api::RunOptions& options) {
     api::RunResult result = program_.run(inputs_of(inputs), options);
-    std::vector<NodePtr> given;
-    for (const auto& [name, node] : inputs) given.push_back(node);
-    Nodes outputs;
-    for (const auto& [name, tensor] : result.outputs)
-      outputs.emplace(name, node_of(tensor, output_value(tensor, given).is_writable));
+    Nodes outputs = outputs_of(result, inputs);
     return {std::move(result), std::move(outputs)};
   }
 
@@ -133,6 +139,25 @@ class TextProgram {
 
  private:
   LastingProgram program_;
+};
+
+/// Steps of a program in the language.
+class TextStepper {
+ public:
+  TextStepper(TextProgram& program, const Nodes& inputs, const std::vector<std::string>& fed,
+              const api::RunOptions& options)
+      : inputs_(inputs), stepper_(program.lasting().stepper(inputs_of(inputs), fed, options)) {}
+
+  nb::tuple step(const Nodes& fed) {
+    const api::RunResult result = stepper_->step(inputs_of(fed));
+    for (const auto& [name, node] : fed) inputs_[name] = node;
+    return nb::make_tuple(outputs_of(result, inputs_), result.report);
+  }
+  api::State state() { return stepper_->state(); }
+
+ private:
+  Nodes inputs_;
+  std::unique_ptr<LastingStepper> stepper_;
 };
 
 /// A function that was traced: it computes results of arguments.
@@ -425,6 +450,11 @@ void bind_text_program(nb::module_& module) {
         auto [result, outputs] = program.run(inputs, options);
         return nb::make_tuple(std::move(outputs), std::move(result.report), std::move(result.state));
       });
+  nb::class_<TextStepper>(module, "Stepper", nb::is_final())
+      .def(nb::init<TextProgram&, const Nodes&, const std::vector<std::string>&, const api::RunOptions&>(),
+           nb::arg("program"), nb::arg("inputs"), nb::arg("fed"), nb::arg("options"))
+      .def("step", &TextStepper::step, nb::arg("fed"))
+      .def("state", &TextStepper::state);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import weakref
 from collections import namedtuple
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -284,6 +285,59 @@ def test_steps_keep_their_state() -> None:
     assert ten.next_total.tolist() == [10.0, 10.0]
     assert program.run(X=np.ones(2), state=ten.state).next_total.tolist() == [11.0, 11.0]
     assert ten.state.steps_done == 10
+
+
+def test_steps_go_on_with_other_shapes() -> None:
+    program = er.program(
+        "input X[b] : f64\nstate total[] = f64(0)\nnext total[] = total[] + sum[b] X[b]\noutput next_total"
+    )
+    steps = program.steps(X=iter([np.ones(2), np.ones(3), np.ones(3)]))
+    assert [float(step.next_total) for step in steps] == [2.0, 5.0, 8.0]
+    assert steps.state.steps_done == 3
+    with pytest.raises(StopIteration):
+        next(steps)
+    assert float(program.run(X=np.ones(4), state=steps.state).next_total) == 12.0
+
+
+def test_steps_end_after_so_many() -> None:
+    steps = er.program(COUNTING).steps(X=np.ones(2), at_most=3)
+    with pytest.raises(er.ProgramError, match="no state before the first step"):
+        _ = steps.state
+    assert len(list(steps)) == 3
+    state = steps.state
+    assert state.steps_done == 3
+    more = er.program(COUNTING).steps(X=np.ones(2), state=state)
+    assert more.state.steps_done == 3
+    assert next(more).next_total.tolist() == [4.0, 4.0]
+    with pytest.raises(ValueError, match="at_most=0"):
+        er.program(COUNTING).steps(X=np.ones(2), at_most=0)
+    with pytest.raises(TypeError, match="foo"):
+        er.program(COUNTING).steps(X=np.ones(2), options={"foo": 1})
+
+
+def test_inputs_that_stay_are_read_once() -> None:
+    asked = []
+
+    def part(region: tuple[slice, ...]) -> np.ndarray:
+        asked.append(region)
+        return np.ones(2)[region]
+
+    steps = er.program(COUNTING).steps(X=er.from_function((2,), part, dtype="float64"), options={"sites": 2})
+    assert [next(steps).next_total.tolist() for _ in range(3)] == [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+    assert sum(region[0].stop - region[0].start for region in asked) == 2
+
+
+def test_there_is_no_step_after_one_that_failed() -> None:
+    def values() -> Iterator[er.Array]:
+        yield er.asarray(np.ones(2))
+        yield er.from_function((2,), lambda region: 1 / 0, dtype="float64")
+
+    steps = er.program(COUNTING).steps(X=values())
+    next(steps)
+    with pytest.raises(ZeroDivisionError):
+        next(steps)
+    with pytest.raises(er.ProgramError, match="a step has failed"):
+        _ = steps.state
 
 
 def test_messages_speak_of_options_as_python_writes_them() -> None:

@@ -293,16 +293,23 @@ def test_sites_give_the_same_tokens(folder, sites):
 
 @pytest.mark.parametrize("planner", ["tensor", "data", "sequence", "heads", "eindecomp-paper", "data:2 x tensor:2"])
 def test_bytes_are_those_that_were_predicted(folder, planner):
-    """Of a batch of prompts, and of each token after them, by any planner's plan; the tokens stay the same."""
+    """Of a batch of prompts, and of each token after them, by any planner's plan; the tokens stay the same.
+
+    The first of these brings the weights; all others move what they compute.
+    """
     path, weights = folder
     model = models.load(path)
     prompts = [PROMPT, [7], PROMPT[:3], [9, 9]]
-    steps = list(model.generate(prompts, tokens=3, options={"sites": 4, "planner": planner}))
-    assert list(zip(*(step.tokens for step in steps))) == [tuple(greedy(CONFIG, weights, p, 3)[1]) for p in prompts]
-    for tokens, step in zip((len(PROMPT), 1, 1), steps):
-        program = model.program(batch=4, tokens=tokens, capacity=len(PROMPT) + 2)
-        plan = json.loads(program.plan(sites=4, planners=[planner]))
-        assert step.report.bytes_moved == sum(plan["plans"][0]["received"]) > 0
+    steps = list(model.generate(prompts, tokens=4, options={"sites": 4, "planner": planner}))
+    assert list(zip(*(step.tokens for step in steps))) == [tuple(greedy(CONFIG, weights, p, 4)[1]) for p in prompts]
+    moved = [step.report.bytes_moved for step in steps]
+    capacity = len(PROMPT) + 3
+    prompt = json.loads(model.program(batch=4, tokens=len(PROMPT), capacity=capacity).plan(sites=4, planners=[planner]))
+    assert moved[0] == sum(prompt["plans"][0]["received"]) > 0
+    token = model.program(batch=4, tokens=1, capacity=capacity)
+    cost = json.loads(token.plan(sites=4, planners=[planner], steps=3, fed=["Tokens"]))["plans"][0]["cost"]
+    assert moved[1:] == [cost["bytes"], cost["each_step"]["bytes"], cost["each_step"]["bytes"]]
+    assert moved[3] < sum(weight.size for weight in weights.values())  # a fourth of their bytes
 
 
 def test_drawn_tokens_follow_the_softmax(folder):

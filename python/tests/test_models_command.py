@@ -80,16 +80,21 @@ def test_json(folder, sites, capsys):
     assert len(facts["seconds"]) == len(facts["bytes_moved"]) == len(tokens) and min(facts["bytes_moved"]) > 0
 
 
-def test_ranks(folder):
-    """The same tokens, bytes as in one process of as many sites, and one of the ranks prints."""
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_ranks(folder, ranks):
+    """The same tokens, bytes as in one process of as many sites, and one of the ranks prints.
+
+    After the second token, which brings the weights to where the plan has them, none moves them again.
+    """
     path, weights = folder
     options = ["--tokens", "4", "--planner", "tensor", "--json"]
-    done = run_on(2, "-m", "einrel", "lm", str(path), "--prompt", text_of(PROMPT), *options)
+    done = run_on(ranks, "-m", "einrel", "lm", str(path), "--prompt", text_of(PROMPT), *options)
     assert done.returncode == 0, done.stderr
     facts = json.loads(done.stdout)
-    assert (facts["tokens"], facts["sites"]) == (wanted(weights, PROMPT, 4)[0], 2)
-    steps = models.load(path).generate([PROMPT], tokens=4, options={"sites": 2, "planner": "tensor"})
+    assert (facts["tokens"], facts["sites"]) == (wanted(weights, PROMPT, 4)[0], ranks)
+    steps = models.load(path).generate([PROMPT], tokens=4, options={"sites": ranks, "planner": "tensor"})
     assert facts["bytes_moved"] == [step.report.bytes_moved for step in steps][: len(facts["tokens"])]
+    assert all(4 * moved < facts["bytes_moved"][1] for moved in facts["bytes_moved"][2:])
 
 
 def test_what_is_drawn_depends_on_the_seed_alone(folder, capsys):
@@ -150,6 +155,22 @@ def test_as_a_process(folder):
 def test_what_is_wrong_with_options(folder, options, message, more, capsys):
     path, _ = folder
     assert main(["lm", str(path), "--prompt", "w1", *options, *more]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("prompt", "message"),
+    [
+        ("", "a prompt without tokens: give one or more"),
+        ("\udcff", "'\\udcff' is not valid Unicode"),  # a byte that no text has, as Python reads arguments
+        (
+            " ".join(["w1"] * 65),
+            "a prompt of 65 tokens and 1 more need 65 positions; the model has 64: give a prompt of",
+        ),
+    ],
+)
+def test_what_is_wrong_with_prompts(folder, prompt, message, capsys):
+    assert main(["lm", str(folder[0]), "--prompt", prompt, "--tokens", "1"]) == 1
     assert message in capsys.readouterr().err
 
 

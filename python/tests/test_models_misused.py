@@ -23,7 +23,9 @@ def folder(tmp_path, rng):
         ([], {}, "no prompts"),
         ([[]], {}, "without tokens"),
         ([[50]], {}, "the token 50; the model has tokens up to 49"),
-        ([[1] * 40], {"tokens": 30}, "30 more need 69 positions; the model has 64"),
+        ([[1] * 40], {"tokens": 30}, "30 more need 69 positions; the model has 64: give tokens=25 or less"),
+        ([[1] * 64], {"tokens": 2}, "2 more need 65 positions; the model has 64: give tokens=1 or less"),
+        ([[1] * 65], {"tokens": 1}, "1 more need 65 positions; the model has 64: give a prompt of 64 or less"),
         ([[1.5]], {}, "has 1.5, which is no token"),
         ([["hello"]], {}, "has 'hello', which is no token: tokenizer.encode"),
         (["hello"], {}, "has 'h', which is no token: tokenizer.encode"),
@@ -57,8 +59,13 @@ def test_yarn_stretches_what_a_model_was_trained_on(tmp_path):
 def test_errors_say_the_file_that_is_not_there(tmp_path):
     with pytest.raises(models.ModelError, match=r"no such file or folder here, and nothing is downloaded"):
         models.load(tmp_path / "nothing")
-    with pytest.raises(models.ModelError, match="neither model.safetensors nor"):
-        (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(models.ModelError, match="neither model.safetensors nor model.safetensors.index.json$"):
+        models.load(tmp_path)
+    (tmp_path / "pytorch_model.bin").write_bytes(b"")
+    with pytest.raises(
+        models.ModelError, match="pytorch_model.bin is of PyTorch, which is not read: save the model as"
+    ):
         models.load(tmp_path)
 
 

@@ -172,19 +172,24 @@ std::vector<TensorInfo> Program::outputs() const {
   return outputs;
 }
 
+std::shared_ptr<Version> version_for(const ProgramAccess::Data& program, const Inputs& inputs, bool has_state) {
+  std::shared_ptr<Version> version = program.versions->find(inputs);
+  if (!version) {
+    InputTypes types;
+    BoundInputs bound;
+    for (const auto& [name, input] : inputs) {
+      types[name] = {input.dtype(), input.shape()};
+      bound[name] = bound_input(name, types[name]);
+    }
+    version = program.versions->get(types, [&] { return compiled_for(program.given, bound); });
+  }
+  version->require(inputs, has_state);
+  return version;
+}
+
 RunResult Program::run(const Inputs& inputs, const RunOptions& options) const {
   return at_border([&] {
-    std::shared_ptr<Version> version = data_->versions->find(inputs);
-    if (!version) {
-      InputTypes types;
-      BoundInputs bound;
-      for (const auto& [name, input] : inputs) {
-        types[name] = {input.dtype(), input.shape()};
-        bound[name] = bound_input(name, types[name]);
-      }
-      version = data_->versions->get(types, [&] { return compiled_for(data_->given, bound); });
-    }
-    version->require(inputs, options.state.has_value());
+    const std::shared_ptr<Version> version = version_for(*data_, inputs, options.state.has_value());
     return run_version(
         {*version, data_->given.source, inputs, bind_scalars(version->compiled().graph.scalars, options.scalars)},
         options);

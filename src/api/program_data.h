@@ -37,6 +37,7 @@ struct Program::Data {
 
 /// To what others in here need of it.
 struct ProgramAccess {
+  using Data = Program::Data;
   static const GivenProgram& given(const Program& program) { return program.data_->given; }
 };
 
@@ -65,5 +66,9 @@ struct Run {
 };
 
 RunResult run_version(const Run& run, const RunOptions& options);
+
+/// The version of a program for these inputs, which it has all. Throws as `check` does, and UserError for one that is
+/// missing.
+std::shared_ptr<Version> version_for(const ProgramAccess::Data& program, const Inputs& inputs, bool has_state);
 
 }  // namespace einrel::api

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <iterator>
+#include <limits>
 #include <mutex>
 #include <numeric>
 #include <set>
@@ -126,9 +127,19 @@ TaskReport with_received(TaskReport last, const TaskReport& once) {
   return last;
 }
 
-/// What rank 0 makes of what every rank did: in its last run, and once, before the first.
-PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& last, const TaskReport& once,
+/// Bytes, per site, that a plan counts for a step that is not the first.
+std::vector<std::int64_t> received_later(const PlannedTasks& tasks) {
+  std::vector<std::int64_t> received = tasks.traffic.received;
+  if (!tasks.first) return received;
+  for (std::size_t site = 0; site < received.size(); ++site) received[site] -= tasks.first->traffic.received[site];
+  return received;
+}
+
+/// What rank 0 makes of what every rank did: in its last run, and once, before the first; nothing where that is long
+/// ago.
+PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& last, const std::optional<TaskReport>& before,
                        const std::vector<double>& runs, const Job& job) {
+  const TaskReport once = before.value_or(TaskReport());
   const TaskReport own = with_received(last, once);
   PlanRunReport report;
   report.runs.assign(runs.size(), 0);
@@ -167,8 +178,8 @@ PlanRunReport gathered(const PlannedTasks& tasks, const TaskReport& last, const 
   report.vertex_live.assign(vertices, 0);
   report.is_counted = job.ranks > 1;
   if (!report.is_counted) {
-    report.received = tasks.traffic.received;
-    report.received_once = tasks.first ? tasks.first->traffic.received : std::vector<std::int64_t>();
+    report.received = before ? tasks.traffic.received : received_later(tasks);
+    report.received_once = before && tasks.first ? tasks.first->traffic.received : std::vector<std::int64_t>();
   }
   for (const std::vector<double>& rank : gather(job, by_vertex(tasks, own))) {
     std::int64_t received = 0;
@@ -265,24 +276,59 @@ InMemory Session::run(std::span<const InputSource* const> inputs, const ScalarBi
   }
 }
 
-/// What changes from step to step of what tasks meet.
+/// Steps that have begun, and what changes from one to the next of what tasks meet. The executor is at work when it is
+/// made, and in each step.
 class Session::Stepping {
  public:
-  Stepping(Session& session, std::vector<OutputWriter> writers, const StepsAsked& asked, TaskBindings& bindings)
+  /// Brings what stays to where all steps use it. `asked` must outlive it.
+  Stepping(Session& session, const InputSources& sources, std::vector<OutputWriter> writers,
+           const ScalarBindings& scalars, const StepsAsked& asked)
       : session_(session),
         tasks_(session.tasks_),
         states_(asked.states),
-        bindings_(bindings),
         asked_(asked),
         kept_(tasks_.graph.tasks.size()),
         said_(std::move(writers)) {
     invariant(states_ != nullptr || tasks_.states.empty(), "states are kept between steps");
+    InputSources all = sources;
+    for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
+      if (tasks_.states[s].input) all[tasks_.states[s].type.name] = (*states_)[s].now();
+    }
+    if (tasks_.first) all.merge(session_.bring(all, *once_));
+    bindings_ = task_bindings(tasks_.graph, all, {}, scalars);
+    bindings_.most_bytes = session_.resources_.most_bytes;
     said_.resize(tasks_.graph.outputs.size(), nobody);
     if (asked.count > 1 && !is_limited(session.resources_.memory)) bindings_.kept = &kept_;
     find_state_reads();
   }
 
-  void begin(bool is_first, bool is_last) {
+  void tell(TaskProgress* progress) { bindings_.progress = progress; }
+
+  /// One step; whether no other one is to follow.
+  bool step(bool is_last) {
+    begin(is_last);
+    // Ranks begin together, with their kernels made: executors wait for no message until there is something to send.
+    const PreparedTasks* ready = nullptr;
+    agree(session_.job_, [&] { ready = &session_.ready_for(bindings_); });
+    own_ = session_.executor_->run(*ready, bindings_);
+    runs_.push_back(own_.seconds + (is_first_ && once_ ? once_->seconds : 0));
+    is_first_ = false;
+    return end();
+  }
+
+  /// Of the steps since the last report.
+  PlanRunReport report() {
+    PlanRunReport report = gathered(tasks_, own_, once_, runs_, session_.job_);
+    report.is_last = is_last_;
+    once_.reset();
+    runs_.clear();
+    return report;
+  }
+
+ private:
+  static void nobody(const std::vector<std::int64_t>& /*begin*/, const Tensor& /*chunk*/) {}
+
+  void begin(bool is_last) {
     bindings_.outputs.assign(said_.size(), nobody);
     if (is_last || tasks_.until || asked_.after) bindings_.outputs = said_;
     if (tasks_.until)
@@ -293,12 +339,9 @@ class Session::Stepping {
       if (state.next) also(*state.next, (*states_)[s].next());
     }
     for (const std::size_t task : state_reads_) kept_[task].reset();  // what the last step read
-    if (asked_.feed && !is_first) feed(asked_.feed());
+    if (asked_.feed && !is_first_) feed(asked_.feed());
     if (tasks_.iteration) count(*tasks_.iteration);
   }
-
-  /// Whether `until` held after the last one.
-  bool is_last() const { return is_last_; }
 
   /// Whether that was the last one.
   bool end() {
@@ -311,9 +354,6 @@ class Session::Stepping {
     is_last_ = tasks_.until && is_true_somewhere(session_.job_, holds_);
     return (asked_.after && !asked_.after()) || is_last_;
   }
-
- private:
-  static void nobody(const std::vector<std::int64_t>& /*begin*/, const Tensor& /*chunk*/) {}
 
   void also(std::size_t output, OutputWriter writer) {
     OutputWriter& known = bindings_.outputs[output];
@@ -369,11 +409,15 @@ class Session::Stepping {
   Session& session_;
   const PlannedTasks& tasks_;
   KeptStates* states_;
-  TaskBindings& bindings_;
   const StepsAsked& asked_;
+  TaskBindings bindings_;
   KeptInputs kept_;
   std::vector<std::size_t> state_reads_;
-  std::vector<OutputWriter> said_;  // by output; of those that are not, nobody
+  std::vector<OutputWriter> said_;                 // by output; of those that are not, nobody
+  std::optional<TaskReport> once_ = TaskReport();  // of bringing what stays; nothing once that is reported
+  TaskReport own_;                                 // of the last step
+  std::vector<double> runs_;
+  bool is_first_ = true;
   std::atomic<bool> holds_ = false;
   bool is_last_ = false;
 };
@@ -420,40 +464,49 @@ PlanRunReport Session::step(const InputSources& sources, std::vector<OutputWrite
   compare_ranks();
   InputSources all = asked.feed ? asked.feed() : InputSources{};
   all.insert(sources.begin(), sources.end());
-  for (std::size_t s = 0; s < tasks_.states.size(); ++s) {
-    if (tasks_.states[s].input) all[tasks_.states[s].type.name] = (*asked.states)[s].now();
-  }
-  TaskReport once;
-  TaskReport own;
-  std::vector<double> runs;
-  bool is_last = false;
+  std::optional<Stepping> stepping;
   {
     const ExecutorAtWork at_work(*executor_, asked.stop);
-    if (tasks_.first) all.merge(bring(all, once));
-    TaskBindings bindings = task_bindings(tasks_.graph, all, {}, scalars);
-    bindings.most_bytes = resources_.most_bytes;
-    Stepping stepping(*this, std::move(writers), asked, bindings);
+    stepping.emplace(*this, all, std::move(writers), scalars, asked);
     TaskProgress progress;
     std::optional<Ticker> ticker;
     if (asked.listener) {
-      bindings.progress = &progress;
+      stepping->tell(&progress);
       ticker.emplace(tasks_, progress, asked.listener, job_, asked.count);
     }
     bool is_done = false;
-    while (!is_done) {
-      stepping.begin(runs.empty(), runs.size() + 1 == asked.count);
-      // Ranks begin together, with their kernels made: executors wait for no message until there is something to send.
-      const PreparedTasks* ready = nullptr;
-      agree(job_, [&] { ready = &ready_for(bindings); });
-      own = executor_->run(*ready, bindings);
-      runs.push_back(own.seconds + (runs.empty() ? once.seconds : 0));
-      is_done = stepping.end() || runs.size() == asked.count;
+    for (std::size_t done = 1; !is_done; ++done) {
+      const bool is_last = done == asked.count;
+      is_done = stepping->step(is_last) || is_last;
     }
-    is_last = stepping.is_last();
   }
-  PlanRunReport report = gathered(tasks_, own, once, runs, job_);
-  report.is_last = is_last;
-  return report;
+  return stepping->report();
+}
+
+OngoingSteps::OngoingSteps(Session& session, InputSources sources, std::vector<OutputWriter> writers,
+                           ScalarBindings scalars, KeptStates* states)
+    : session_(session), sources_(std::move(sources)), writers_(std::move(writers)), scalars_(std::move(scalars)) {
+  asked_.count = std::numeric_limits<std::size_t>::max();
+  asked_.states = states;
+  asked_.feed = [this] { return std::move(fed_); };
+  asked_.after = [] { return true; };  // outputs are wanted after each
+}
+
+OngoingSteps::~OngoingSteps() = default;
+
+PlanRunReport OngoingSteps::step(InputSources fed, const std::stop_token& stop) {
+  session_.compare_ranks();
+  {
+    const ExecutorAtWork at_work(*session_.executor_, stop);
+    if (!stepping_) {
+      fed.merge(std::exchange(sources_, {}));
+      stepping_ = std::make_unique<Session::Stepping>(session_, fed, std::move(writers_), scalars_, asked_);
+    } else {
+      fed_ = std::move(fed);
+    }
+    stepping_->step(false);
+  }
+  return stepping_->report();
 }
 
 std::int64_t PlanRunReport::moved() const { return std::accumulate(received.begin(), received.end(), std::int64_t{0}); }

@@ -110,6 +110,7 @@ class Session {
                const std::stop_token& stop = {});
 
  private:
+  friend class OngoingSteps;
   struct Outside;
   class Stepping;
   const PreparedTasks& ready_for(const TaskBindings& bindings);
@@ -124,6 +125,31 @@ class Session {
   std::list<PreparedTasks> ready_;  // few, by layouts of inputs; the first one ran last
   std::unique_ptr<Outside> outside_;
   bool is_compared_ = false;  // with what other ranks do
+};
+
+/// Steps of a session that are done whenever somebody asks for the next one. From one to the next stays what stays
+/// between the steps that Session::step does together.
+class OngoingSteps {
+ public:
+  /// As Session::step takes them, each input among `sources`; `session` and `states` must outlive it.
+  OngoingSteps(Session& session, InputSources sources, std::vector<OutputWriter> writers, ScalarBindings scalars,
+               KeptStates* states);
+  ~OngoingSteps();
+  OngoingSteps(const OngoingSteps&) = delete;
+  OngoingSteps& operator=(const OngoingSteps&) = delete;
+
+  /// One more, with inputs that are new in it, by name, none of them one that the plan lets stay. The report is of this
+  /// step alone. Throws what Session::step throws; then there is none after it.
+  PlanRunReport step(InputSources fed, const std::stop_token& stop = {});
+
+ private:
+  Session& session_;
+  InputSources sources_;  // until the first step
+  std::vector<OutputWriter> writers_;
+  ScalarBindings scalars_;
+  InputSources fed_;
+  StepsAsked asked_;
+  std::unique_ptr<Session::Stepping> stepping_;  // none before the first step
 };
 
 }  // namespace einrel

@@ -447,4 +447,101 @@ TEST(ApiEinsum, PointsIntoSubscriptsThatAreWrong) {
   EXPECT_NE(message_of([&] { einrel::einsum("ij,jk", {a, a}); }), "");
 }
 
+/// y = W x + s, and then s is y.
+constexpr const char* stepping =
+    "dims i=6 j=5\n"
+    "input W[i,j], x[j]\n"
+    "state s[i] = 0\n"
+    "y[i] = (sum[j] W[i,j] * x[j]) + s[i]\n"
+    "next s[i] = y[i]\n"
+    "output y\n";
+
+TEST(Stepper, GivesWhatRunsOneAfterTheOtherGive) {
+  const Program program = Program::parse(stepping);
+  const Tensor w = random_like({6, 5}, 1);
+  for (const std::optional<std::int64_t> sites : {std::optional<std::int64_t>(), std::optional<std::int64_t>(3)}) {
+    einrel::Stepper steps = program.stepper({{"W", w}, {"x", random_like({5}, 0)}}, {"x"}, {.sites = sites});
+    RunResult one;
+    for (int step = 0; step < 4; ++step) {
+      const Tensor x = random_like({5}, step);
+      one = program.run({{"W", w}, {"x", x}},
+                        {.sites = sites, .state = step == 0 ? std::nullopt : std::optional(one.state)});
+      const RunResult result = step == 0 ? steps.step() : steps.step({{"x", x}});
+      EXPECT_THAT(result["y"].values<float>(), testing::ElementsAreArray(one["y"].values<float>()));
+      const einrel::State state = steps.state();
+      EXPECT_EQ(state.steps_done, step + 1);
+      EXPECT_THAT(state.tensors.at("s").values<float>(), testing::ElementsAreArray(one["y"].values<float>()));
+    }
+    const einrel::State before = steps.state();
+    const std::vector<float> values(before.tensors.at("s").values<float>().begin(),
+                                    before.tensors.at("s").values<float>().end());
+    for (int step = 0; step < 3; ++step) steps.step();  // x as before
+    EXPECT_THAT(before.tensors.at("s").values<float>(), testing::ElementsAreArray(values)) << "it is a copy";
+    const RunResult more = program.run({{"W", w}, {"x", random_like({5}, 3)}}, {.steps = 3, .state = before});
+    EXPECT_THAT(steps.state().tensors.at("s").values<float>(),
+                testing::ElementsAreArray(more.state.tensors.at("s").values<float>()));
+  }
+}
+
+/// The plan has W elsewhere than where it lies: only the first step moves it, and says so.
+TEST(Stepper, ReportsOfEachStepWhatItMoves) {
+  const Program program = Program::parse(stepping, {{"i", 60}, {"j", 50}});
+  const Inputs inputs{{"W", random_like({60, 50}, 1)}, {"x", random_like({50}, 0)}};
+  for (const char* const planner : {"eindecomp", "data", "kcut"}) {
+    const einrel::ExplainOptions how{.sites = 3, .planners = {planner}, .steps = 1000, .fed = {"x"}};
+    einrel::Stepper steps = program.stepper(inputs, {"x"}, {.sites = 3, .planner = planner, .plan = {}, .steps = 1000});
+    const std::int64_t first = steps.step().report.bytes_moved;
+    const std::int64_t second = steps.step().report.bytes_moved;
+    EXPECT_EQ(second, steps.step().report.bytes_moved);
+    const std::string plan = program.plan(how);
+    const auto number = [&](const std::string& of, const std::string& name) {
+      const std::size_t begin = plan.find("\"" + name + "\":", of.empty() ? 0 : plan.find("\"" + of + "\":"));
+      return std::stoll(plan.substr(begin + name.size() + 3));
+    };
+    EXPECT_EQ(second, number("each_step", "bytes")) << planner;
+    EXPECT_EQ(first - second, number("once", "bytes")) << planner;
+  }
+}
+
+TEST(Stepper, ReadsInputsOnceThatStay) {
+  const Program program = Program::parse(stepping);
+  std::atomic<int> made = 0;
+  const Input w = Input::made(
+      einrel::DType::f32, {6, 5},
+      [&](const std::vector<std::int64_t>& /*begin*/, const einrel::Shape& extents, std::span<std::byte> elements) {
+        made += static_cast<int>(extents[0] * extents[1]);
+        std::fill(elements.begin(), elements.end(), std::byte{0});
+      });
+  einrel::Stepper steps = program.stepper({{"W", w}, {"x", random_like({5}, 0)}}, {"x"}, {.sites = 2});
+  for (int step = 0; step < 4; ++step) steps.step();
+  EXPECT_EQ(made, 30);
+  einrel::Stepper fed = program.stepper({{"W", w}, {"x", random_like({5}, 0)}}, {"x", "W"}, {.sites = 2});
+  for (int step = 0; step < 4; ++step) fed.step({{"W", w}});
+  EXPECT_EQ(made, 30 + 4 * 30);
+}
+
+TEST(Stepper, SaysWhatIsWrong) {
+  const Program program = Program::parse(stepping);
+  const Inputs inputs{{"W", random_like({6, 5}, 1)}, {"x", random_like({5}, 0)}};
+  EXPECT_THAT(message_of([&] {
+                Program::parse(matmul).stepper({{"A", random_like({7, 5}, 0)}, {"B", random_like({5, 6}, 0)}});
+              }),
+              HasSubstr("programs with state"));
+  EXPECT_THAT(message_of([&] {
+                program.stepper({{"x", random_like({5}, 0)}}, {"x"});
+              }),
+              HasSubstr("missing input W[6,5]"));
+  einrel::Stepper steps = program.stepper(inputs, {"x"});
+  EXPECT_THAT(message_of([&] { steps.state(); }), HasSubstr("before the first step"));
+  steps.step();
+  EXPECT_THAT(message_of([&] {
+                steps.step({{"W", random_like({6, 5}, 1)}});
+              }),
+              HasSubstr("the input 'W' stays from step to step: name it among the inputs that are fed"));
+  EXPECT_THAT(message_of([&] { steps.step({{"x", random_like({4}, 1)}}); }), HasSubstr("x"));
+  EXPECT_THAT(message_of([&] { steps.step(); }), HasSubstr("a step has failed, so there is none after it"));
+  einrel::Stepper moved = std::move(steps);
+  EXPECT_THAT(message_of([&] { steps.step(); }), HasSubstr("moved from"));  // NOLINT(bugprone-use-after-move)
+}
+
 }  // namespace

@@ -96,14 +96,14 @@ def _explain(model: LanguageModel, given: argparse.Namespace, asked: Request) ->
     options: dict[str, Any] = {name: value for name in _EXPLAIN_OPTIONS if (value := getattr(given, name)) is not None}
     if given.planner is not None:
         options["planners"] = [given.planner]
-    programs = {
-        name: model.program_of(asked.form(tokens)) for name, tokens in (("prompt", asked.longest), ("token", 1))
-    }
+    prompt, token = (model.program_of(asked.form(tokens)) for tokens in (asked.longest, 1))
+    later = {**options, "steps": max(asked.tokens - 1, 1), "fed": model.fed()}
     if given.json:
-        _print(json.dumps({name: json.loads(program.plan(**options)) for name, program in programs.items()}))
+        plans = {"prompt": prompt.plan(**options), "token": token.plan(**later)}
+        _print(json.dumps({name: json.loads(plan) for name, plan in plans.items()}))
         return
-    _print(f"the prompt, {asked.longest} tokens\n{programs['prompt'].explain(**options)}")
-    _print(f"each token after it\n{programs['token'].explain(**options)}")
+    _print(f"the prompt, {asked.longest} tokens\n{prompt.explain(**options)}")
+    _print(f"each token after it\n{token.explain(**later)}")
 
 
 def _facts(steps: list[Step], tokenizer: Tokenizer, prompt: Sequence[int]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,8 +16,8 @@ import numpy as np
 
 from .._array import Array, asarray
 from .._compute import number_of, run_options, whole_of
-from .._native import RunReport, State
-from .._program import Program
+from .._native import RunReport
+from .._program import Program, StepResults
 from .._ranks import ranks
 from . import _llama
 from ._checkpoint import MOST_PROGRAMS, Weight
@@ -105,6 +106,11 @@ class LanguageModel:
                 self._kept[name] = weight.kept()
         return own | self._kept
 
+    def fed(self) -> list[str]:
+        """Inputs that are new for each token: beside Tokens weights that would have no room if they stayed."""
+        made = [name for name, weight in self._weights.items() if not weight.is_stored]
+        return ["Tokens", *([] if self._has_room() else made)]
+
     def _has_room(self) -> bool:
         made = sum(4 * math.prod(weight.shape) for weight in self._weights.values() if not weight.is_stored)
         return made <= physical_memory() // 2
@@ -123,8 +129,8 @@ class LanguageModel:
 
         The most likely token follows at `temperature` 0; above, one that is drawn from the softmax of the logits over
         the temperature, the same for the same `seed`, on any number of sites. `options` are those of `compute`. Weights
-        stay in memory from step to step where they have room, unless the option memory is given, or several processes
-        compute.
+        and what is known of earlier tokens stay where they are computed with from token to token; weights that are made
+        from blocks of few bits where they have room, and none with the option memory.
         """
         return self._generate(
             self.request(prompts, tokens=tokens, temperature=temperature, seed=seed, stops=stops, options=options)
@@ -174,9 +180,11 @@ class LanguageModel:
         asked = Request(given, whole_of("tokens", tokens), heat, int(seed), frozenset(stops), dict(options or {}))
         needed = asked.form(1).capacity
         if self.config.longest is not None and needed > self.config.longest:
+            most = self.config.longest - asked.longest + 1
+            remedy = f"give tokens={most} or less" if most > 0 else f"give a prompt of {self.config.longest} or less"
             raise ModelError(
                 f"a prompt of {asked.longest} tokens and {tokens} more need {needed} positions; the model has "
-                f"{self.config.longest}"
+                f"{self.config.longest}: {remedy}"
             )
         return asked
 
@@ -201,31 +209,37 @@ class LanguageModel:
         return Program(_llama.text(self.config, form, dtypes), None, "<language model>")
 
     def _generate(self, asked: Request) -> Iterator[Step]:
-        batch, longest = len(asked.prompts), asked.longest
-        scalars = {"temperature": asked.temperature, "seed": float(asked.seed)} if asked.temperature > 0 else {}
-        weights = self.inputs(keep=asked.options.get("memory") is None and ranks() == 1)
-        added = np.array([prompt + [0] * (longest - len(prompt)) for prompt in asked.prompts])
-        count = np.array([len(prompt) for prompt in asked.prompts])
-        program = self.program_of(asked.form(longest))
-        state: State | None = None
-        is_open = np.ones(batch, bool)
-        for number in range(asked.tokens):
-            if number == 1:
-                program = self.program_of(asked.form(1))
-            result = program.run(
-                {**weights, "Tokens": added, "Count": count},
-                scalars=scalars,
-                steps=1,
-                state=state,
-                options=asked.options,
-            )
-            following, state = np.asarray(result["Next"]), result.state
+        is_open = np.ones(len(asked.prompts), bool)
+        for result in self._results(asked):
+            following = np.asarray(result["Next"])
             chosen = [int(token) if going else None for token, going in zip(following, is_open)]
             yield Step(chosen, result["Logits"], result.report)
             is_open &= ~np.isin(following, list(asked.stops))
             if not is_open.any():
                 return
-            added, count = following[:, None], np.ones(batch, int)
+
+    def _results(self, asked: Request) -> Iterator[StepResults]:
+        """Of the prompts, and of each token after them."""
+        batch, longest = len(asked.prompts), asked.longest
+        how: dict[str, Any] = {"options": asked.options}
+        if asked.temperature > 0:
+            how["scalars"] = {"temperature": asked.temperature, "seed": float(asked.seed)}
+        inputs: dict[str, Any] = dict(self.inputs(keep=asked.options.get("memory") is None and ranks() == 1))
+        prompts = np.array([prompt + [0] * (longest - len(prompt)) for prompt in asked.prompts])
+        count = np.array([len(prompt) for prompt in asked.prompts])
+        first = self.program_of(asked.form(longest)).run({**inputs, "Tokens": prompts, "Count": count}, steps=1, **how)
+        yield first
+        if asked.tokens == 1:
+            return
+        following = [first["Next"]]
+        fed = {name: itertools.repeat(inputs[name]) for name in self.fed() if name in inputs}
+        inputs |= {**fed, "Tokens": (np.asarray(following.pop())[:, None] for _ in itertools.count())}
+        steps = self.program_of(asked.form(1)).steps(
+            {**inputs, "Count": np.ones(batch, int)}, at_most=asked.tokens - 1, state=first.state, **how
+        )
+        for result in steps:
+            following.append(result["Next"])
+            yield result
 
 
 def physical_memory() -> int:

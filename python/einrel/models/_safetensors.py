@@ -69,7 +69,9 @@ def _shards(folder: Path) -> dict[str, list[str]]:
     """The files with weights, and of each the tensors that the index says it has."""
     if not (folder / _INDEX).exists():
         if not (folder / _WEIGHTS).exists():
-            raise ModelError(f"{folder}: there is neither {_WEIGHTS} nor {_INDEX}")
+            others = sorted(file.name for file in folder.glob("pytorch_model*.bin"))
+            remedy = f"; {others[0]} is of PyTorch, which is not read: save the model as .safetensors" if others else ""
+            raise ModelError(f"{folder}: there is neither {_WEIGHTS} nor {_INDEX}{remedy}")
         return {_WEIGHTS: []}
     places = read_json(folder / _INDEX).get("weight_map")
     if not isinstance(places, dict) or not places:

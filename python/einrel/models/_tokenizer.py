@@ -8,6 +8,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from .._compute import text_of
 from ._errors import ModelError, needed
 from ._safetensors import read_json
 
@@ -35,7 +36,7 @@ class Tokenizer:
 
     def encode(self, text: str) -> list[int]:
         """The tokens of a text, with the one that begins texts if the model has that."""
-        return self._start + list(self._own.encode(text).ids)
+        return self._start + list(self._own.encode(text_of("text", text)).ids)
 
     def decode(self, tokens: Iterable[int | None]) -> str:
         """The text of tokens, without those that are no text, and None, which texts have after their end."""
@@ -63,6 +64,7 @@ class Tokenizer:
 
     def chat(self, message: str) -> list[int]:
         """The tokens of a question, as the model's chat template puts it."""
+        text_of("message", message)
         template = _default_template(self._chat.get("chat_template"))
         sandbox = needed("jinja2.sandbox", "a chat template")
         environment = sandbox.ImmutableSandboxedEnvironment(

@@ -90,6 +90,7 @@ using api::RunOptions;
 using api::RunReport;
 using api::RunResult;
 using api::State;
+using api::Stepper;
 using api::TensorInfo;
 
 using api::Epoch;

@@ -113,6 +113,38 @@ struct ExplainOptions {
 /// themselves; `common` gives a label that several walk along one name, so that planners which follow a label do.
 enum class LabelNames : std::uint8_t { as_written, common };
 
+/// Steps of a program with state, done whenever somebody asks for the next one; Program::stepper makes it. Inputs that
+/// are not fed stay where the first step brings them, and states where each step leaves them, of several `ranks` on
+/// each its own part. One thread may use it at a time.
+///
+///     Stepper steps = step.stepper({{"X", x}, {"W", w}}, {"X"}, {.ranks = ranks});
+///     steps.step();            // of x
+///     steps.step({{"X", y}});  // W is not brought again
+class Stepper {
+ public:
+  /// The same steps; from then on only this one does them.
+  Stepper(Stepper&& other) noexcept;
+  /// The same steps instead of those that this one did.
+  Stepper& operator=(Stepper&& other) noexcept;
+  /// Forgets inputs and states.
+  ~Stepper();
+
+  /// One more step, with the inputs that are new in it, by name; those that are left out are as in the step before, in
+  /// the first as they were given. What it gives has no state, and its report is of this step alone. `stop` as in
+  /// RunOptions. Throws what Program::run throws, and UserError for an input that is not fed, or has another type or
+  /// shape than before. After a step that failed there is none.
+  RunResult step(const Inputs& fed = {}, const std::stop_token& stop = {});
+  /// What goes on from the last step: a copy, which of several ranks each has to ask for, and gets whole.
+  State state() const;
+
+ private:
+  friend class Program;
+  struct Data;
+  explicit Stepper(std::unique_ptr<Data> data);
+
+  std::unique_ptr<Data> data_;
+};
+
 /// A checked program. It does not change, and copies are cheap. Several threads may run one at a time; runs on ranks or
 /// within a limit of memory (RunOptions) wait for one another.
 ///
@@ -176,6 +208,11 @@ class Program {
   /// chunks are being moved there (`memory`) can the run not be left: then the reason is written to standard error and
   /// the process ends with exit code 2.
   RunResult run(const Inputs& inputs, const RunOptions& options = {}) const;
+
+  /// Steps of a program with state, one at a time. `inputs` are those of the first step, of which those that `fed`
+  /// names are new in each. Plans are made for RunOptions::steps of them, without it for a thousand: the more, the less
+  /// it weighs what the first step brings. `stop` is that of each step. Throws as run does.
+  Stepper stepper(const Inputs& inputs, const std::vector<std::string>& fed = {}, const RunOptions& options = {}) const;
 
  private:
   friend struct ProgramAccess;
