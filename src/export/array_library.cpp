@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "export/python_names.h"
+
 namespace einrel {
 
 std::string within(const PythonText& text, Binding least) {
@@ -36,6 +38,14 @@ std::string axis_names(const std::vector<std::size_t>& axes) {
 
 std::string axes_tuple(const std::vector<std::size_t>& axes) {
   return axes.size() == 1 ? axis_names(axes) : fmt::format("({})", axis_names(axes));
+}
+
+std::string reshaped(const std::string& array, const std::vector<std::int64_t>& shape) {
+  return fmt::format("{}.reshape({})", array, shape.empty() ? "()" : fmt::format("{}", fmt::join(shape, ", ")));
+}
+
+std::string transposed(const std::string& array, const std::vector<std::size_t>& order, const ArrayLibrary& library) {
+  return fmt::format(fmt::runtime(library.transpose), fmt::arg("x", array), fmt::arg("order", numbers_tuple(order)));
 }
 
 }  // namespace einrel

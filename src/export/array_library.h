@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <set>
@@ -61,7 +63,11 @@ struct ArrayLibrary {
   std::string_view arange;     ///< 0, 1, ... below {count}
   std::string_view positions;  ///< where {count} of a label are in the whole tensor; {and_axes}, {and_names}
   std::string_view einsum;     ///< of {subscripts} and {arrays}, {and_type}
-  std::string_view to_bits;    ///< {x} as what bf16 is sent as; "" where that is nothing else
+  /// Of {x}, with batches and channels first, and {filter}, with features and channels first: by {strides} and
+  /// {dilation}, with zeros (below 0: less) at both ends of {dimensions} dimensions, as {pairs}, or the last first, as
+  /// {flat}.
+  std::string_view convolution;
+  std::string_view to_bits;  ///< {x} as what bf16 is sent as; "" where that is nothing else
   std::string_view from_bits;
 
   // Of {x}, along the axes of the mesh {axes}, a tuple, or {names}, arguments.
@@ -99,5 +105,18 @@ PythonText cast_text(const PythonText& array, std::string_view type, const Array
 std::string axis_names(const std::vector<std::size_t>& axes);
 /// `"m0"`, `("m0", "m1")`: as one argument, a name or a tuple of them.
 std::string axes_tuple(const std::vector<std::size_t>& axes);
+
+/// An array in another shape.
+std::string reshaped(const std::string& array, const std::vector<std::int64_t>& shape);
+/// An array with its dimensions in this order.
+std::string transposed(const std::string& array, const std::vector<std::size_t>& order, const ArrayLibrary& library);
+
+/// A call along axes of the mesh, by one of the templates that have {axes} and {names}.
+template <class... More>
+std::string along(std::string_view call, const std::string& array, const std::vector<std::size_t>& axes,
+                  const More&... more) {
+  return fmt::format(fmt::runtime(call), fmt::arg("x", array), fmt::arg("axes", axes_tuple(axes)),
+                     fmt::arg("names", axis_names(axes)), more...);
+}
 
 }  // namespace einrel

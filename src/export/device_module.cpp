@@ -14,6 +14,7 @@
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
 #include "export/python_names.h"
+#include "export/step_lines.h"
 #include "export/vertex_lines.h"
 #include "plan/collectives.h"
 #include "plan/routes.h"

@@ -285,6 +285,9 @@ ArrayLibrary jax_library() {
       .arange = "jnp.arange({count})",
       .positions = "_positions({count}{and_axes})",
       .einsum = "jnp.einsum(\"{subscripts}\", {arrays}, precision=PRECISION{and_type})",
+      .convolution =
+          "lax.conv_general_dilated({x}, {filter}, {strides}, {pairs}, rhs_dilation={dilation}, "
+          "precision=PRECISION)",
       // Compilers for CPUs widen bf16 before they send it, and send twice as much.
       .to_bits = "lax.bitcast_convert_type({}, jnp.uint16)",
       .from_bits = "lax.bitcast_convert_type({}, jnp.bfloat16)",

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <set>
 #include <string>
 #include <string_view>
@@ -23,6 +25,13 @@ class PythonNames {
 std::string python_text(std::string_view text);
 /// "()", "(3,)", "(3, 4)"
 std::string python_tuple(const std::vector<std::string>& items);
+/// "(3, 4)" of numbers.
+template <class Number>
+std::string numbers_tuple(const std::vector<Number>& numbers) {
+  std::vector<std::string> items;
+  for (const Number number : numbers) items.push_back(fmt::format("{}", number));
+  return python_tuple(items);
+}
 /// As Python writes it; infinities and NaN as a module has them: "jnp.inf".
 std::string python_number(double number, std::string_view module);
 

@@ -90,6 +90,9 @@ ArrayLibrary torch_library() {
       .arange = "torch.arange({count}, device=mesh.device)",
       .positions = "mesh.positions({count}{and_names})",
       .einsum = "torch.einsum(\"{subscripts}\", {arrays})",
+      .convolution =
+          "torch.nn.functional.conv{dimensions}d(torch.nn.functional.pad({x}, {flat}), {filter}, "
+          "stride={strides}, dilation={dilation})",
       .to_bits = "",
       .from_bits = "",
       .take_part = "{x}.narrow({dimension}, mesh.place({names}) * {extent}, {extent})",

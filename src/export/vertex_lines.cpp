@@ -14,6 +14,7 @@
 
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
+#include "export/convolution.h"
 #include "export/formula.h"
 #include "export/python_names.h"
 
@@ -25,25 +26,10 @@ using LabelList = std::vector<std::size_t>;
 /// What a subscript of an einsum may be.
 constexpr std::string_view all_letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-template <class Number>
-std::string numbers_tuple(const std::vector<Number>& numbers) {
-  std::vector<std::string> items;
-  for (const Number number : numbers) items.push_back(fmt::format("{}", number));
-  return python_tuple(items);
-}
-
 std::size_t place_of(const LabelList& list, std::size_t label) {
   return static_cast<std::size_t>(std::find(list.begin(), list.end(), label) - list.begin());
 }
 bool has_label(const LabelList& list, std::size_t label) { return place_of(list, label) < list.size(); }
-
-std::string reshaped(const std::string& array, const std::vector<std::int64_t>& shape) {
-  return fmt::format("{}.reshape({})", array, shape.empty() ? "()" : fmt::format("{}", fmt::join(shape, ", ")));
-}
-
-std::string transposed(const std::string& array, const LabelList& order, const ArrayLibrary& library) {
-  return fmt::format(fmt::runtime(library.transpose), fmt::arg("x", array), fmt::arg("order", numbers_tuple(order)));
-}
 
 /// An array with these labels as dimensions, beside others whose dimensions are those of `all`: transposed, and with
 /// new dimensions of 1 between.
@@ -86,14 +72,6 @@ std::vector<ScalarExpr> factors_of(const ScalarExpr& body) {
     factors.insert(factors.begin() + static_cast<std::ptrdiff_t>(f) + 1, std::move(two->second));
   }
   return factors;
-}
-
-/// A call along axes of the mesh.
-template <class... More>
-std::string along(std::string_view call, const std::string& array, const std::vector<std::size_t>& axes,
-                  const More&... more) {
-  return fmt::format(fmt::runtime(call), fmt::arg("x", array), fmt::arg("axes", axes_tuple(axes)),
-                     fmt::arg("names", axis_names(axes)), more...);
 }
 
 class EinSumWriter {
@@ -275,47 +253,145 @@ class EinSumWriter {
                         fmt::arg("as_type", is_cast || is_integer(type) ? fmt::format(", dtype={}", as_type) : ""))};
   }
 
-  /// An einsum of the factors, each computed over its own labels; nothing where that is not what is computed.
+  /// A convolution, or an einsum of the factors, each computed over its own labels; nothing where it is neither.
   std::optional<PythonText> sum_of_product() {
     const DType type = einsum_.body.type();
     const bool adds = *einsum_.reducer == Reducer::sum || *einsum_.reducer == Reducer::mean;
-    if (!adds || !is_float(type) || einsum_.labels.size() > all_letters.size()) return std::nullopt;
+    if (!adds || !is_float(type)) return std::nullopt;
     std::vector<std::string> scales;
+    std::vector<ScalarExpr> factors;
+    for (const ScalarExpr& factor : factors_of(einsum_.body)) {
+      if (labels_of(factor).empty() && operands_read(factor).empty()) {
+        scales.push_back(within(formula(factor, {}), Binding::product));
+      } else {
+        factors.push_back(factor);
+      }
+    }
+    const std::optional<Convolution> convolution = convolution_of_factors(factors);
+    std::optional<std::string> text = convolution ? convolved(*convolution) : product(factors);
+    if (!text) return std::nullopt;
+    needs_.precision = true;
+    for (const std::string& scale : scales) text = fmt::format("{} * {}", scale, *text);
+    return PythonText{*text, scales.empty() ? Binding::name : Binding::product};
+  }
+
+  std::optional<std::string> product(const std::vector<ScalarExpr>& factors) {
+    if (factors.size() < 2 || einsum_.labels.size() > all_letters.size()) return std::nullopt;
+    std::set<std::size_t> seen;
+    for (const ScalarExpr& factor : factors) {
+      const LabelList labels = labels_of(factor);
+      seen.insert(labels.begin(), labels.end());
+    }
+    if (seen.size() != all_.size()) return std::nullopt;
     std::vector<std::string> arrays;
     std::vector<std::string> subscripts;
-    std::set<std::size_t> seen;
-    bool is_narrow_alone = true;
-    for (const ScalarExpr& factor : factors_of(einsum_.body)) {
+    std::vector<std::size_t> narrow;
+    for (const ScalarExpr& factor : factors) {
       const LabelList labels = labels_of(factor);
-      if (labels.empty() && operands_read(factor).empty()) {
-        scales.push_back(within(formula(factor, {}), Binding::product));
-        continue;
-      }
-      seen.insert(labels.begin(), labels.end());
       const std::optional<std::size_t> plain = plain_operand(factor);
-      is_narrow_alone = is_narrow_alone && plain && is_narrow(of_.graph[of_.vertex.inputs[*plain]].dtype);
+      if (plain && is_narrow_operand(*plain)) narrow.push_back(arrays.size());
       arrays.push_back(plain ? of_.operands[*plain] : formula(factor, labels).text);
       subscripts.push_back(letters(plain ? operand_list(*plain) : labels));
-      if (plain && is_narrow(of_.graph[of_.vertex.inputs[*plain]].dtype)) narrow_.push_back(arrays.size() - 1);
     }
-    if (arrays.size() < 2 || seen.size() != all_.size()) return std::nullopt;
-    const bool widens = is_narrow_alone && library_.einsum_widens;
+    const bool widens = narrow.size() == arrays.size() && library_.einsum_widens;
     if (!widens) {
-      for (const std::size_t at : narrow_) arrays[at] = widened(arrays[at]);
+      for (const std::size_t at : narrow) arrays[at] = widened(arrays[at]);
     }
-    needs_.precision = true;
-    std::string text = fmt::format(
+    return fmt::format(
         fmt::runtime(library_.einsum),
         fmt::arg("subscripts", fmt::format("{}->{}", fmt::join(subscripts, ","), letters(einsum_.output))),
         fmt::arg("arrays", fmt::format("{}", fmt::join(arrays, ", "))),
-        fmt::arg("and_type", widens ? fmt::format(", preferred_element_type={}", python_type(library_, type)) : ""));
-    for (const std::string& scale : scales) text = fmt::format("{} * {}", scale, text);
-    return PythonText{text, scales.empty() ? Binding::name : Binding::product};
+        fmt::arg("and_type",
+                 widens ? fmt::format(", preferred_element_type={}", python_type(library_, einsum_.body.type())) : ""));
   }
 
+  bool is_narrow_operand(std::size_t operand) const { return is_narrow(of_.graph[of_.vertex.inputs[operand]].dtype); }
+
+  /// Of two operands, where a site has the windows whole, and of all else what it computes with.
+  std::optional<Convolution> convolution_of_factors(const std::vector<ScalarExpr>& factors) const {
+    if (factors.size() != 2 || factors[0].steps.size() != 1 || factors[1].steps.size() != 1) return std::nullopt;
+    const std::optional<std::size_t> first = operand_read(factors[0].steps.front());
+    const std::optional<std::size_t> second = operand_read(factors[1].steps.front());
+    if (!first || !second) return std::nullopt;
+    std::optional<Convolution> found = convolution_of(einsum_, *first, *second);
+    if (!found) found = convolution_of(einsum_, *second, *first);
+    if (!found) return std::nullopt;
+    for (const std::size_t operand : {found->tensor, found->filter}) {
+      for (std::size_t d = 0; d < einsum_.operands[operand].indices.size(); ++d) {
+        if (plain_label(einsum_.operands[operand].indices[d]) && !walks(operand, d)) return std::nullopt;
+      }
+    }
+    const bool is_whole = std::all_of(found->windows.begin(), found->windows.end(), [&](const SlidingWindow& window) {
+      return of_.plan.grid[window.result] == 1 && of_.plan.grid[window.filter] == 1;
+    });
+    return is_whole ? found : std::nullopt;
+  }
+
+  /// An operand with its dimensions in this order: the first and the second ones each as one, then all others.
+  std::string as_images(std::size_t operand, const LabelList& first, const LabelList& second,
+                        const LabelList& last_dimensions) const {
+    const LabelList labels = operand_list(operand);
+    LabelList order;
+    for (const std::size_t label : first) order.push_back(place_of(labels, label));
+    for (const std::size_t label : second) order.push_back(place_of(labels, label));
+    order.insert(order.end(), last_dimensions.begin(), last_dimensions.end());
+    std::string text = is_narrow_operand(operand) ? widened(of_.operands[operand]) : of_.operands[operand];
+    if (!std::is_sorted(order.begin(), order.end())) text = transposed(text, order, library_);
+    if (first.size() == 1 && second.size() == 1) return text;
+    std::vector<std::int64_t> shape{count_of(first), count_of(second)};
+    for (const std::size_t dimension : last_dimensions)
+      shape.push_back(of_.graph[of_.vertex.inputs[operand]].bound[dimension].value());
+    return reshaped(text, shape);
+  }
+
+  std::int64_t count_of(const LabelList& labels) const {
+    std::int64_t count = 1;
+    for (const std::size_t label : labels) count *= extents_[label];
+    return count;
+  }
+
+  std::string convolved(const Convolution& of) const {
+    LabelList slid;  // dimensions
+    LabelList windows;
+    LabelList reversed;
+    LabelList labels = of.batches;
+    labels.insert(labels.end(), of.features.begin(), of.features.end());
+    std::vector<std::int64_t> strides;
+    std::vector<std::int64_t> dilation;
+    std::vector<std::string> pairs;
+    std::vector<std::int64_t> flat;
+    const LabelList of_filter = operand_list(of.filter);
+    for (const SlidingWindow& window : of.windows) {
+      if (window.is_reversed) reversed.push_back(2 + slid.size());
+      slid.push_back(window.dimension);
+      windows.push_back(place_of(of_filter, window.filter));
+      labels.push_back(window.result);
+      strides.push_back(window.stride);
+      dilation.push_back(window.dilation);
+      const std::int64_t end = window.first + window.stride * (extents_[window.result] - 1) +
+                               window.dilation * (extents_[window.filter] - 1) + 1;
+      const std::int64_t behind = end - of_.graph[of_.vertex.inputs[of.tensor]].bound[window.dimension].value();
+      pairs.push_back(fmt::format("({}, {})", -window.first, behind));
+      flat.insert(flat.begin(), {-window.first, behind});
+    }
+    std::string filter = as_images(of.filter, of.features, of.channels, windows);
+    if (!reversed.empty()) filter = fmt::format("{}.flip({}, {})", library_.module, filter, numbers_tuple(reversed));
+    std::string text = fmt::format(
+        fmt::runtime(library_.convolution), fmt::arg("x", as_images(of.tensor, of.batches, of.channels, slid)),
+        fmt::arg("filter", filter), fmt::arg("strides", numbers_tuple(strides)),
+        fmt::arg("dilation", numbers_tuple(dilation)), fmt::arg("pairs", fmt::format("[{}]", fmt::join(pairs, ", "))),
+        fmt::arg("flat", numbers_tuple(flat)), fmt::arg("dimensions", of.windows.size()));
+    if (of.batches.size() != 1 || of.features.size() != 1) text = reshaped(text, shape_of(labels));
+    LabelList order;
+    for (const std::size_t label : einsum_.output) order.push_back(place_of(labels, label));
+    return std::is_sorted(order.begin(), order.end()) ? text : transposed(text, order, library_);
+  }
+
+  /// The label of each dimension, a number that no label has where there is none.
   LabelList operand_list(std::size_t operand) const {
     LabelList labels;
-    for (const Index& index : einsum_.operands[operand].indices) labels.push_back(*plain_label(index));
+    for (const Index& index : einsum_.operands[operand].indices)
+      labels.push_back(plain_label(index).value_or(einsum_.labels.size()));
     return labels;
   }
 
@@ -369,7 +445,6 @@ class EinSumWriter {
   ModuleNeeds& needs_;
   std::vector<std::int64_t> extents_;  ///< of the part that one site computes, per label
   LabelList all_;                      ///< the output's labels, then those that are reduced
-  std::vector<std::size_t> narrow_;
 };
 
 bool is_grouped(const LabelGroups& groups) {
@@ -421,86 +496,6 @@ std::vector<std::string> vertex_lines(const DeviceVertex& of, const std::string&
   if (const View* const view = view_of(of.vertex)) return view_lines(of, *view, name, library);
   if (const Opaque* const opaque = opaque_of(of.vertex)) return opaque_lines(of, *opaque, name, library);
   return EinSumWriter(of, library, needs).lines(name);
-}
-
-namespace {
-
-/// Writes steps, and follows the shape of what a site has.
-class StepWriter {
- public:
-  StepWriter(std::string array, std::vector<std::int64_t> shape, const std::vector<MeshAxis>& mesh,
-             const ArrayLibrary& library, ModuleNeeds& needs)
-      : array_(std::move(array)), shape_(std::move(shape)), mesh_(mesh), library_(library), needs_(needs) {}
-
-  std::string write(const TakePart& step) {
-    std::int64_t& extent = shape_[step.dimension];
-    extent /= sites_along(step.axes);
-    return along(library_.take_part, array_, step.axes, fmt::arg("extent", extent),
-                 fmt::arg("dimension", step.dimension));
-  }
-  std::string write(const AllToAll& step) {
-    needs_.lines.insert(step.axes);
-    shape_[step.split] /= sites_along(step.axes);
-    shape_[step.joined] *= sites_along(step.axes);
-    return along(library_.all_to_all, array_, step.axes, fmt::arg("split", step.split),
-                 fmt::arg("joined", step.joined));
-  }
-  std::string write(const PermuteSites& step) const {
-    needs_.lines.insert(step.axes);
-    std::vector<std::string> pairs;
-    for (const auto& [from, to] : step.pairs) pairs.push_back(fmt::format("({}, {})", from, to));
-    return along(library_.permute, array_, step.axes, fmt::arg("pairs", fmt::format("{}", fmt::join(pairs, ", "))));
-  }
-  std::string write(const AllGather& step) {
-    needs_.lines.insert(step.axes);
-    shape_[step.dimension] *= sites_along(step.axes);
-    return along(library_.all_gather, array_, step.axes, fmt::arg("dimension", step.dimension));
-  }
-  std::string write(const ReorderHere& step) const {
-    const auto at = static_cast<std::ptrdiff_t>(step.dimension);
-    std::int64_t left = shape_[step.dimension];
-    for (const std::int64_t size : step.sizes) left /= size;
-    std::vector<std::int64_t> split(shape_.begin(), shape_.begin() + at);
-    split.insert(split.end(), step.sizes.begin(), step.sizes.end());
-    split.push_back(left);
-    split.insert(split.end(), shape_.begin() + at + 1, shape_.end());
-    std::vector<std::size_t> order(split.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    for (std::size_t i = 0; i < step.to.size(); ++i) order[step.dimension + i] = step.dimension + step.to[i];
-    return reshaped(transposed(reshaped(array_, split), order, library_), shape_);
-  }
-
-  void goes_on_with(const std::string& array) { array_ = array; }
-
- private:
-  std::int64_t sites_along(const std::vector<std::size_t>& axes) const {
-    std::int64_t sites = 1;
-    for (const std::size_t axis : axes) sites *= mesh_[axis].size;
-    return sites;
-  }
-
-  std::string array_;
-  std::vector<std::int64_t> shape_;
-  const std::vector<MeshAxis>& mesh_;
-  const ArrayLibrary& library_;
-  ModuleNeeds& needs_;
-};
-
-}  // namespace
-
-std::vector<std::string> step_lines(const std::vector<Collective>& steps, const std::string& from,
-                                    const std::string& name, std::vector<std::int64_t> shape,
-                                    const std::vector<MeshAxis>& mesh, const ArrayLibrary& library,
-                                    ModuleNeeds& needs) {
-  StepWriter writer(from, std::move(shape), mesh, library, needs);
-  std::vector<std::string> lines;
-  for (const Collective& step : steps) {
-    const std::string text = std::visit([&](const auto& each) { return writer.write(each); }, step);
-    lines.push_back(fmt::format("{} = {}", name, text));
-    writer.goes_on_with(name);
-  }
-  if (lines.empty()) lines.push_back(fmt::format("{} = {}", name, from));
-  return lines;
 }
 
 }  // namespace einrel

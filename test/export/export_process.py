@@ -164,6 +164,34 @@ class ExportedPrograms(DocumentRuns):
             np.testing.assert_array_equal(np.float64(found[f"max{name}"]), values.max(0), err_msg=name)
             np.testing.assert_array_equal(np.float64(found[f"min{name}"]), values.min(0), err_msg=name)
 
+    def test_windows_that_are_convolutions_are_called_so(self):
+        windows = {  # what is read of X, and what is multiplied with it
+            "A[n,f,y]": ("dims n=4 f=4 c=2 y=5 d=3", "X[n,c,y+d]", "K[f,c,d]", "c,d"),
+            "B[y,n,f,x]": ("dims n=4 f=4 c=2 y=4 x=3 d=3 e=2", "pad(X[c,2*y+d-1,n,x-3*e+1], 0)", "K[d,f,e,c]", "c,d,e"),
+            "C[y]": ("dims y=8 d=3", "X[y+2*d]", "K[d]", "d"),
+            "D[m,y,n,f,g]": ("dims m=2 n=4 f=2 g=4 c=2 b=2 y=4 d=3", "pad(X[n,c,3*y-d,b,m], 0)", "K[g,c,f,b,d]", "b,c,d"),
+            "E[n,x,y,z]": ("dims n=4 x=2 y=3 z=4 d=2 e=2 h=2", "X[n,x+d,y+e,z+h+1]", "K[h,d,e]", "d,e,h"),
+        }
+        random = np.random.default_rng(5)
+        shapes = {"A": ((4, 2, 7), (4, 2, 3)), "B": ((2, 9, 4, 4), (3, 4, 2, 2)), "C": ((12,), (3,)), "D": ((4, 2, 10, 2, 2), (4, 2, 2, 2, 3)), "E": ((4, 3, 4, 6), (2, 2, 2))}
+        exported = []
+        for result, (dims, read, filtered, reduced) in windows.items():
+            name = result[0]
+            declared = [f"{array}[{','.join(f'{array.lower()}{d}' for d in range(len(shape)))}]" for array, shape in zip("XK", shapes[name])]
+            extents = " ".join(f"{array.lower()}{d}={extent}" for array, shape in zip("XK", shapes[name]) for d, extent in enumerate(shape))
+            text = f"{dims} {extents}\ninput {', '.join(declared)} : f64\n{result} = 0.5 * sum[{reduced}] {read} * {filtered}\noutput {name}\n"
+            document = documents.read(Path(self.text_file(f"{name}.ein", text)))
+            arrays = {array: random.normal(size=shape) for array, shape in zip("XK", shapes[name])}
+            for sites in self.sites[:3]:
+                self.assertIsNone(self.export(document, arrays, sites))
+                self.assertRegex(Path(self.path(f"{name}_{sites}.py")).read_text(), r"\.conv\w*\(")
+            exported.append((document, self.wanted(document, arrays)))
+        self.run_exported()
+        for document, wanted in exported:
+            for sites in self.sites[:3]:
+                with self.subTest(result=document.name, sites=sites):
+                    self.expect(document, sites, wanted)
+
     def test_names_and_files_with_quotes(self):
         names = self.helpers
         labels = [f"l{i}" for i in range(30)]
