@@ -233,11 +233,11 @@ RunResult run_version(const Run& run, const RunOptions& options) {
 
 /// What is chosen and bound once for all steps.
 struct Stepper::Data {
-  Data(std::shared_ptr<const ProgramAccess::Data> of, std::shared_ptr<Version> of_inputs, const Inputs& given,
+  Data(std::shared_ptr<const ProgramAccess::Data> of, std::shared_ptr<Version> of_inputs, Inputs given,
        const std::vector<std::string>& names, RunOptions how_to_run)
       : program(std::move(of)),
         version(std::move(of_inputs)),
-        inputs(given),
+        inputs(std::move(given)),
         fed(names.begin(), names.end()),
         options(std::move(how_to_run)),
         job(RanksAccess::job(options.ranks)),
