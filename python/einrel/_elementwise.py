@@ -190,7 +190,7 @@ def _binary(function: str) -> Callable[..., Formula]:
 
 
 def _truth(x: Formula) -> Formula:
-    return x != 0
+    return cast("bool", x)
 
 
 def _magnitude(x: Formula) -> Formula:
@@ -212,7 +212,7 @@ def _trunc(x: Formula) -> Formula:
 def _round(x: Formula) -> Formula:
     up = _ceil(x)  # from above, so that what becomes 0 keeps its sign
     missing = up - x
-    is_odd = up - 2 * _floor(up / 2)
+    is_odd = up - 2 * _floor(up * 0.5)
     return up - where(missing == 0.5, is_odd, missing > 0.5)
 
 

@@ -2,7 +2,9 @@
 #include <einrel/tensor.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 
@@ -42,9 +44,15 @@ einrel::Shape checked_shape(DType dtype, const Shape& shape, std::size_t count) 
 
 /// Whether bytes are 0 or 1, as those of bools are; a file may have others.
 bool are_bools(std::span<const std::byte> bytes) {
-  std::byte all{};
-  for (const std::byte one : bytes) all |= one;
-  return std::to_integer<unsigned>(all) <= 1;
+  constexpr std::uint64_t others = 0xFEFE'FEFE'FEFE'FEFE;  // bits of eight bytes that none of them has
+  std::array<std::uint64_t, 4> words{};
+  std::array<std::uint64_t, 4> all{};
+  for (; bytes.size() >= sizeof words; bytes = bytes.subspan(sizeof words)) {
+    std::memcpy(words.data(), bytes.data(), sizeof words);
+    for (std::size_t w = 0; w < words.size(); ++w) all[w] |= words[w];
+  }
+  for (const std::byte one : bytes) all[0] |= std::to_integer<std::uint64_t>(one);
+  return ((all[0] | all[1] | all[2] | all[3]) & others) == 0;
 }
 
 /// Whether the elements lie as those of the interface do.

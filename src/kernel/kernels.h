@@ -8,6 +8,10 @@ namespace einrel {
 /// together again. Exact. Works on tiles that stay in the first-level cache where what is contiguous differs.
 KernelInfo copy_kernel();
 
+/// Z[...] = where(i < n, X[...], Y[...]) for a label i and numbers n: each range of the label by the kernel that suits
+/// it, without a look at what is not chosen there. So tensors that are put together are copied.
+KernelInfo pieces_kernel();
+
 /// Sums and choices of elements of one tensor over labels that are selected (einsum/graph/selection.h), which are not
 /// looped over: gathers copy rows, scatters sort what comes together by counting and add it up in double, or exactly,
 /// in the order of its positions.

@@ -6,8 +6,8 @@
 namespace einrel {
 
 const std::vector<KernelInfo>& all_kernels() {
-  static const std::vector<KernelInfo> kernels{copy_kernel(),    select_kernel(), direct_kernel(), dot_kernel(),
-                                               windows_kernel(), packed_kernel(), blocks_kernel()};
+  static const std::vector<KernelInfo> kernels{copy_kernel(), pieces_kernel(),  select_kernel(), direct_kernel(),
+                                               dot_kernel(),  windows_kernel(), packed_kernel(), blocks_kernel()};
   return kernels;
 }
 

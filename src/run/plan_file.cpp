@@ -125,6 +125,8 @@ class Reader {
     }
     if (file.is_object() && file.contains("program") && !file.contains("plans"))
       fail("it holds no plan of vertices; einrel explain --sites N --json writes one");
+    if (file.is_object() && file.contains("programs"))
+      fail("it holds plans of several programs, as of a function with loops, and this is one program: give its own");
     Plan result;
     result.sites = number(*plan, "sites", "the plan");
     check_sites(result.sites);

@@ -70,7 +70,7 @@ TEST(Loading, WidensElementsAtAnyStepAndAddress) {
   expect_loads<double, double>(DType::f64);
   expect_loads<std::int32_t, std::int64_t>(DType::i32);
   expect_loads<std::int64_t, std::int64_t>(DType::i64);
-  expect_loads<Bool8, std::int64_t>(DType::boolean);
+  expect_loads<Bool8, Truth>(DType::boolean);
 }
 
 TEST(Loading, TakesSpansFromAnywhere) {
@@ -105,7 +105,9 @@ std::vector<T> computed(std::size_t count) {
   std::vector<T> values;
   for (std::uint64_t i = 0; values.size() < count; ++i) {
     const std::uint64_t mixed = (i + 1) * 0x9E3779B97F4A7C15U;
-    if constexpr (std::is_integral_v<T>) {
+    if constexpr (std::is_same_v<T, Truth>) {
+      values.push_back(i % 3 == 0 ? 1 : 0);
+    } else if constexpr (std::is_integral_v<T>) {
       values.push_back(static_cast<T>(i % 5 == 0 ? 0 : i % 3 == 0 ? mixed : mixed >> 40U));
     } else {
       const double mantissa = 1 + static_cast<double>(mixed >> 12U) / 0x1p52;
@@ -157,6 +159,7 @@ TEST(Storing, NarrowsValuesAtAnyStepAndAddress) {
   expect_stores<std::int32_t, std::int64_t>(DType::i32);
   expect_stores<std::int64_t, std::int64_t>(DType::i64);
   expect_stores<Bool8, std::int64_t>(DType::boolean);
+  expect_stores<Bool8, Truth>(DType::boolean);
 }
 
 TEST(HalfFloats, AreAllLoadedExactly) {
@@ -204,11 +207,18 @@ void expect_conversion(DType to) {
 }
 
 TEST(Converting, RoundsWrapsAndSaturates) {
-  for (const DType to : {DType::i32, DType::i64, DType::boolean}) {
+  for (const DType to : {DType::i32, DType::i64}) {
     expect_conversion<std::int64_t, float>(to);
     expect_conversion<std::int64_t, double>(to);
     expect_conversion<std::int64_t, std::int64_t>(to);
+    expect_conversion<std::int64_t, Truth>(to);
   }
+  expect_conversion<Truth, float>(DType::boolean);
+  expect_conversion<Truth, double>(DType::boolean);
+  expect_conversion<Truth, std::int64_t>(DType::boolean);
+  expect_conversion<Truth, Truth>(DType::boolean);
+  expect_conversion<float, Truth>(DType::f32);
+  expect_conversion<double, Truth>(DType::f64);
   expect_conversion<float, double>(DType::f32);
   expect_conversion<float, std::int64_t>(DType::f32);
   expect_conversion<double, float>(DType::f64);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstring>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "support/compare.h"
 
 namespace einrel::test {
@@ -179,7 +181,7 @@ TYPED_TEST(FloatBlocks, ComputeBinaryFunctionsAndComparisons) {
     b.push_back(all[(i * 5) % 29]);
   }
   std::vector<TypeParam> z(a.size());
-  std::vector<std::int64_t> truth(a.size());
+  std::vector<Truth> truth(a.size());
   for (int f = 0; f <= static_cast<int>(BinaryFunction::minimum); ++f) {
     const auto function = static_cast<BinaryFunction>(f);
     if (is_comparison(function)) {
@@ -248,13 +250,13 @@ TEST(Ramps, CountByEveryStep) {
 
 template <class T>
 void expect_selects() {
-  std::vector<std::int64_t> c;
+  std::vector<Truth> c;
   std::vector<T> a;
   std::vector<T> b;
   for (int i = 0; i < 100; ++i) {
-    c.push_back(i % 3 == 0 ? 0 : i % 3 == 1 ? 1 : std::int64_t{1} << 40U);
-    a.push_back(static_cast<T>(i));
-    b.push_back(static_cast<T>(-i - 1));
+    c.push_back(i % 3 == 0 ? 0 : 1);
+    a.push_back(static_cast<T>(std::is_same_v<T, Truth> ? i % 5 == 0 : i));
+    b.push_back(static_cast<T>(std::is_same_v<T, Truth> ? i % 7 < 3 : -i - 1));
   }
   std::vector<T> z(c.size());
   select_block(c.data(), a.data(), b.data(), z.data(), z.size());
@@ -265,6 +267,7 @@ TEST(Selecting, TakesTheFirstWhereTheConditionIsNotZero) {
   expect_selects<float>();
   expect_selects<double>();
   expect_selects<std::int64_t>();
+  expect_selects<Truth>();
 }
 
 /// 77 numbers of either sign.
@@ -277,7 +280,8 @@ std::vector<T> some_numbers(int step) {
 
 template <class T>
 void expect_selects_in_place() {
-  const std::vector<std::int64_t> c = some_numbers<std::int64_t>(5);
+  std::vector<Truth> c;
+  for (const int number : some_numbers<int>(5)) c.push_back(number > 3 ? 1 : 0);
   const std::vector<T> a = some_numbers<T>(7);
   const std::vector<T> b = some_numbers<T>(11);
   std::vector<T> want(a.size());
@@ -303,8 +307,9 @@ TEST(IntegerBlocks, AreComputedInPlaceAsElsewhere) {
   for (int f = 0; f <= static_cast<int>(BinaryFunction::minimum); ++f) {
     const auto function = static_cast<BinaryFunction>(f);
     if (function == BinaryFunction::divide) continue;  // integers have none
+    if (is_comparison(function)) continue;             // into truths
     const auto compute = [&](const std::int64_t* a, const std::int64_t* b, std::int64_t* z) {
-      is_comparison(function) ? compare_block(function, a, b, z, x.size()) : apply_block(function, a, b, z, x.size());
+      apply_block(function, a, b, z, x.size());
     };
     compute(x.data(), y.data(), want.data());
     std::vector<std::int64_t> first = x;
@@ -339,12 +344,44 @@ TEST(IntegerBlocks, ComputeModulo64Bits) {
       bs.fill(b);
       std::array<std::int64_t, numbers.size()> z{};
       if (is_comparison(function)) {
-        compare_block(function, numbers.data(), bs.data(), z.data(), z.size());
+        std::array<Truth, numbers.size()> truths{};
+        compare_block(function, numbers.data(), bs.data(), truths.data(), z.size());
+        std::copy(truths.begin(), truths.end(), z.begin());
       } else {
         apply_block(function, numbers.data(), bs.data(), z.data(), z.size());
       }
       for (std::size_t i = 0; i < z.size(); ++i) {
         EXPECT_EQ(z[i], apply(function, numbers[i], b)) << numbers[i] << " " << name_of(function) << " " << b;
+      }
+    }
+  }
+}
+
+/// Every function that truths have, of lengths with and without a rest, also over an argument.
+TEST(TruthBlocks, ComputeWhatIntegersDo) {
+  for (const std::size_t n : {std::size_t{1}, std::size_t{63}, lanes_per_block, 4 * lanes_per_block - 5}) {
+    std::vector<Truth> a;
+    std::vector<Truth> b;
+    for (std::size_t i = 0; i < n; ++i) {
+      a.push_back(i % 3 == 0 ? 1 : 0);
+      b.push_back(i % 7 < 4 ? 1 : 0);
+    }
+    for (int f = 0; f <= static_cast<int>(BinaryFunction::minimum); ++f) {
+      const auto function = static_cast<BinaryFunction>(f);
+      const auto compute = [&](const Truth* x, const Truth* y, Truth* z) {
+        is_comparison(function) ? compare_block(function, x, y, z, n) : apply_block(function, x, y, z, n);
+      };
+      std::vector<Truth> z(n);
+      if (!is_comparison(function) && kind_of(function) != BinaryKind::extreme) {
+        EXPECT_THROW(compute(a.data(), b.data(), z.data()), Bug) << name_of(function);
+        continue;
+      }
+      compute(a.data(), b.data(), z.data());
+      std::vector<Truth> over = b;
+      compute(a.data(), over.data(), over.data());
+      EXPECT_EQ(over, z) << name_of(function);
+      for (std::size_t i = 0; i < n; ++i) {
+        ASSERT_EQ(z[i], apply(function, std::int64_t{a[i]}, std::int64_t{b[i]})) << name_of(function) << " at " << i;
       }
     }
   }

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -53,9 +54,52 @@ TEST_P(RandomSpecs, OfLargeExtentsAgreeWithTheReference) {
         random_join(static_cast<std::uint64_t>(GetParam() * per_instance + i), most_positions), taken));
   }
   for (const KernelInfo& kernel : all_kernels()) {
-    const bool is_for_joins = kernel.name != "select";
+    const bool is_for_joins = kernel.name != "select" && kernel.name != "pieces";
     EXPECT_EQ(taken[kernel.name] > 0, is_for_joins) << kernel.name;
   }
+}
+
+/// The same body before a position of one of its labels, and numbers or the body again behind it; nothing where that
+/// has no labels or no exact result.
+std::optional<RandomEinsum> random_pieces(std::uint64_t seed) {
+  RandomEinsum result = random_einsum(seed);
+  auto& einsum = std::get<EinSum>(result.vertex.op);
+  if (!result.exact || einsum.reducer || einsum.output.empty()) return std::nullopt;
+  Random random(seed + 1);
+  const ScalarExpr body = einsum.body;
+  const DType type = body.type();
+  const std::size_t label = einsum.output[seed % einsum.output.size()];
+  const std::int64_t extent = einsum.labels[label].extent.value();
+  const auto condition = [&] {
+    using enum BinaryFunction;
+    const auto function = random.one_of(std::array{less, less_equal, greater, greater_equal});
+    return ScalarExpr{{{DType::i64, LabelValue{label}},
+                       whole_step(random.between(-1, extent + 1)),
+                       binary_step(DType::boolean, function)}};
+  };
+  ScalarExpr pieces = condition();
+  append(pieces, body);
+  const bool has_three = random.chance(0.5);
+  if (has_three) append(pieces, condition());
+  append(pieces, {{whole_step(1, type)}});
+  if (has_three) {
+    append(pieces, body);
+    append(pieces, {{{type, ApplyWhere{}}}});
+  }
+  append(pieces, {{{type, ApplyWhere{}}}});
+  einsum.body = pieces;
+  return result;
+}
+
+TEST_P(RandomSpecs, OfPiecesAgreeWithTheReference) {
+  constexpr int per_instance = 1500;
+  std::map<std::string_view, int> taken;
+  for (int i = 0; i < per_instance; ++i) {
+    const auto pieces = random_pieces(static_cast<std::uint64_t>(GetParam() * per_instance + i));
+    if (!pieces) continue;
+    ASSERT_TRUE(every_kernel_agrees(*pieces, taken));
+  }
+  EXPECT_GT(taken["pieces"], per_instance / 20);
 }
 
 TEST_P(RandomSpecs, OfSelectionsAgreeWithTheReference) {

@@ -96,6 +96,19 @@ inline const std::vector<TypicalProgram>& typical_programs() {
       {"element-wise chain", R"(dims i=1000000
           input X[i], Y[i]
           Z[i] = tanh(X[i] * Y[i] + 1) * sigmoid(X[i]))"},
+      {"tensors put together", R"(dims i=600 j=1500 k=700
+          input X[i,k], Y[i,k]
+          input A[k] : bool
+          input B[k] : bool
+          Z[i,j] = where(j < 700, pad(X[i,j], 0), pad(Y[i,j-700], 0))
+          C[j] = where(j < 700, pad(A[j], 0), pad(B[j-700], 0)))"},
+      {"bools", R"(dims i=1000000
+          input A[i] : bool
+          input B[i] : bool
+          input X[i] : f64
+          Z[i] = min(A[i], B[i])
+          W[i] = where(A[i] != B[i], X[i], 0)
+          p[] = all[i] A[i])"},
       {"transpose", R"(dims i=1000 j=1000
           input X[i,j]
           Z[j,i] = X[i,j])"},

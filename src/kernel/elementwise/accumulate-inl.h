@@ -1,6 +1,7 @@
 // The loops of accumulate_ops.h. Included by exact_loops.cpp once for each instruction set.
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "kernel/elementwise/accumulate_ops.h"
@@ -53,7 +54,13 @@ template <class V>
 void add_rows(Reducer reducer, const Accumulators::State& state, std::size_t n, std::size_t rows, const V* values,
               std::int64_t position) {
   for (std::size_t r = 0; r < rows; ++r) {
-    add_lanes(reducer, state, n, values + r * n, position + static_cast<std::int64_t>(r));
+    if constexpr (std::is_same_v<V, Truth>) {
+      invariant(kept_by(reducer) == Kept::truth, "truths are reduced to truths");
+      if (reducer == Reducer::any) add_each<HeldAs<ReducerRow<Reducer::any>, V>>(n, state, values + r * n);
+      if (reducer == Reducer::all) add_each<HeldAs<ReducerRow<Reducer::all>, V>>(n, state, values + r * n);
+    } else {
+      add_lanes(reducer, state, n, values + r * n, position + static_cast<std::int64_t>(r));
+    }
   }
 }
 
@@ -154,15 +161,16 @@ std::size_t first_of(std::int64_t wanted, std::size_t n, const std::int64_t* val
 /// Whether a value is true (`wanted`), or false.
 template <class V>
 bool contains(bool wanted, std::size_t n, const V* values) {
+  if constexpr (std::is_same_v<V, Truth>) return std::memchr(values, wanted ? 1 : 0, n) != nullptr;
   int found = 0;
   for (std::size_t i = 0; i < n; ++i) found |= static_cast<int>((values[i] != 0) == wanted);
   return found != 0;
 }
 
-constexpr AccumulateOps all_accumulate_ops{{add_rows<float>, add_rows<double>, add_rows<std::int64_t>},
+constexpr AccumulateOps all_accumulate_ops{{add_rows<float>, add_rows<double>, add_rows<std::int64_t>, add_rows<Truth>},
                                            {add_all_rows<float>, add_all_rows<double>},
                                            {fold_plain<float>, fold_plain<double>, fold_plain<std::int64_t>},
-                                           {contains<float>, contains<double>, contains<std::int64_t>},
+                                           {contains<float>, contains<double>, contains<std::int64_t>, contains<Truth>},
                                            first_of};
 
 }  // namespace

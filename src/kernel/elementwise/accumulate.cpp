@@ -58,17 +58,29 @@ void fold_position(bool largest, V& held, std::int64_t& position, std::size_t n,
 }
 
 template <class V>
-void fold_lane(Reducer reducer, const Accumulators::State& state, std::size_t n, const V* values,
-               std::int64_t position) {
-  const auto contains = std::get<AccumulateOps::Contains<V>>(accumulate_ops().contains);
+void fold_numbers(Reducer reducer, const Accumulators::State& state, std::size_t n, const V* values,
+                  std::int64_t position) {
   switch (reducer) {
-    case Reducer::any: *state.whole = *state.whole != 0 || contains(true, n, values) ? 1 : 0; return;
-    case Reducer::all: *state.whole = *state.whole == 0 || contains(false, n, values) ? 0 : 1; return;
     case Reducer::argmax:
     case Reducer::argmin:
       return fold_position(reducer == Reducer::argmax, *held_in<V>(state), *state.position, n, values, position);
     case Reducer::logsumexp: return fold_logsumexp(*state.real, *state.scaled, n, values);
     default: return std::get<AccumulateOps::Fold<V>>(accumulate_ops().fold)(reducer, state, n, values);
+  }
+}
+
+template <class V>
+void fold_lane(Reducer reducer, const Accumulators::State& state, std::size_t n, const V* values,
+               std::int64_t position) {
+  const auto contains = std::get<AccumulateOps::Contains<V>>(accumulate_ops().contains);
+  if (reducer == Reducer::any) {
+    *state.whole = *state.whole != 0 || contains(true, n, values) ? 1 : 0;
+  } else if (reducer == Reducer::all) {
+    *state.whole = *state.whole == 0 || contains(false, n, values) ? 0 : 1;
+  } else if constexpr (std::is_same_v<V, Truth>) {
+    throw Bug("truths are reduced to truths");
+  } else {
+    fold_numbers(reducer, state, n, values, position);
   }
 }
 
@@ -173,9 +185,11 @@ void Accumulators::add(const BlockValues& values, Range lanes, std::size_t rows,
           const auto add_rows = std::get<AccumulateOps::AddRows<V>>(accumulate_ops().add_rows);
           return add_rows(reducer_, state, lanes.count, rows, block, position);
         }
-        const auto add_exponentials = std::get<LogSumExp::Add<V>>(log_sum_exp().add);
-        for (std::size_t r = 0; r < rows; ++r) {
-          add_exponentials(state.real, state.scaled, block + r * lanes.count, lanes.count);
+        if constexpr (!std::is_same_v<V, Truth>) {
+          const auto add_exponentials = std::get<LogSumExp::Add<V>>(log_sum_exp().add);
+          for (std::size_t r = 0; r < rows; ++r) {
+            add_exponentials(state.real, state.scaled, block + r * lanes.count, lanes.count);
+          }
         }
       },
       values);
@@ -251,6 +265,13 @@ void Accumulators::combine(std::size_t lane, const Partial& later) {
     }
   }
   set(lane, both);
+}
+
+bool Accumulators::is_settled(Range lanes) const {
+  if (kept_by(reducer_) != Kept::truth) return false;
+  const std::int64_t* const begin = state_.whole + lanes.first;
+  const std::int64_t open = reducer_ == Reducer::any ? 0 : 1;
+  return std::find(begin, begin + lanes.count, open) == begin + lanes.count;
 }
 
 void Accumulators::store_partials(Range lanes, Partial* to) const {

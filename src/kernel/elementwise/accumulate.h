@@ -18,7 +18,7 @@ using ReducedValues = std::variant<const float*, const double*, const std::int64
 /// Reductions that are under way, one per lane.
 class Accumulators {
  public:
-  /// `values`: the type of the values that come, as they are computed.
+  /// `values`: the type of the values that come, as they are computed; bools only for `any` and `all`.
   Accumulators(Reducer reducer, DType values, std::size_t most_lanes = lanes_per_block);
 
   /// A range of lanes.
@@ -43,6 +43,8 @@ class Accumulators {
     std::int64_t position = 0;
     double scaled = 0;
   };
+  /// Whether no further value changes the results: every lane's `any` is true, or `all` false.
+  bool is_settled(Range lanes) const;
   void store_partials(Range lanes, Partial* to) const;
   /// The values behind `later` too, one for each lane, which come after those of that lane.
   void combine(Range lanes, const Partial* later);

@@ -22,10 +22,10 @@ struct AccumulateOps {
   template <class V>
   using Contains = bool (*)(bool wanted, std::size_t n, const V* values);
 
-  std::tuple<AddRows<float>, AddRows<double>, AddRows<std::int64_t>> add_rows;
+  std::tuple<AddRows<float>, AddRows<double>, AddRows<std::int64_t>, AddRows<Truth>> add_rows;
   std::tuple<AddAllRows<float>, AddAllRows<double>> add_all_rows;
   std::tuple<Fold<float>, Fold<double>, Fold<std::int64_t>> fold;
-  std::tuple<Contains<float>, Contains<double>, Contains<std::int64_t>> contains;
+  std::tuple<Contains<float>, Contains<double>, Contains<std::int64_t>, Contains<Truth>> contains;
   std::size_t (*first_of)(std::int64_t wanted, std::size_t n, const std::int64_t* values);
 };
 

@@ -19,13 +19,15 @@ Stored element(const std::byte* at) {
   return value;
 }
 
-/// bf16 and f16 are computed in f32, not in double.
+/// bf16 and f16 are computed in f32, not in double; bools as they are stored, once they are 1 or 0.
 template <class Stored>
 auto loaded(Stored value) {
   if constexpr (std::is_same_v<Stored, BFloat16> || std::is_same_v<Stored, Float16>) {
     return to_float(value);
   } else if constexpr (std::is_same_v<Stored, float>) {
     return value;
+  } else if constexpr (std::is_same_v<Stored, Bool8>) {
+    return static_cast<Truth>(widen(value));
   } else {
     return widen(value);
   }
@@ -58,6 +60,8 @@ template <class Stored, class T>
       for (std::size_t i = 0; i < count; ++i) floats[i] = float_to_round(x[begin + i]);
       narrow_values<Float16>(floats, to + begin * sizeof(Stored), count);
     });
+  } else if constexpr (std::is_same_v<T, Truth>) {
+    std::memcpy(to, x, n);
   } else if constexpr (std::is_same_v<Stored, Bool8>) {
     for (std::size_t i = 0; i < n; ++i) to[i] = static_cast<std::byte>(x[i] != 0);
   } else {
@@ -92,11 +96,12 @@ template <class Stored>
   for (; i < n; ++i, from += from_stride, to += to_stride) std::memcpy(to, from, sizeof(Stored));
 }
 
-template <class Stored, std::size_t step>
+template <class Stored, std::int64_t step>
 [[gnu::always_inline]] inline void pack_every(const std::byte* __restrict from, std::byte* __restrict to,
                                               std::size_t n) {
-  for (std::size_t i = 0; i < n; ++i) {
-    std::memcpy(to + i * sizeof(Stored), from + i * step * sizeof(Stored), sizeof(Stored));
+  constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
+  for (std::int64_t i = 0; i < static_cast<std::int64_t>(n); ++i) {
+    std::memcpy(to + i * size, from + i * step * size, sizeof(Stored));
   }
 }
 
@@ -105,6 +110,7 @@ template <class Stored>
 [[gnu::always_inline]] inline void pack(const std::byte* from, std::int64_t step, std::byte* to, std::size_t n) {
   constexpr auto size = static_cast<std::int64_t>(sizeof(Stored));
   switch (step) {  // short steps load whole vectors and pick
+    case -1: return pack_every<Stored, -1>(from, to, n);
     case 2: return pack_every<Stored, 2>(from, to, n);
     case 3: return pack_every<Stored, 3>(from, to, n);
     case 4: return pack_every<Stored, 4>(from, to, n);
@@ -170,11 +176,14 @@ template <class Stored, class T>
   }
 }
 
-/// Floats are stored as floats, integers as integers: bodies convert what they do not.
+/// Floats are stored as floats, integers as integers, truths as bools: bodies convert what they do not.
 template <class Stored, class T>
-constexpr bool may_store = std::is_integral_v<T> == (std::is_integral_v<Stored> ||
-                                                     std::is_same_v<Stored, Bool8>)&&!(std::is_same_v<T, float> &&
-                                                                                       std::is_same_v<Stored, double>);
+constexpr bool may_store = std::is_same_v<T, Truth>
+                               ? std::is_same_v<Stored, Bool8>
+                               : std::is_integral_v<T> ==
+                                     (std::is_integral_v<Stored> ||
+                                      std::is_same_v<Stored, Bool8>)&&!(std::is_same_v<T, float> &&
+                                                                        std::is_same_v<Stored, double>);
 
 template <class Stored, class T>
 [[gnu::always_inline]] inline void store_if_may(const T* x, std::byte* to, std::int64_t step, std::size_t n) {
@@ -235,8 +244,8 @@ void load(DType stored, const std::byte* data, const ElementSpan* spans, std::si
   }
 }
 
-constexpr BlockMemory all_block_memory{{load<float>, load<double>, load<std::int64_t>},
-                                       {store<float>, store<double>, store<std::int64_t>},
+constexpr BlockMemory all_block_memory{{load<float>, load<double>, load<std::int64_t>, load<Truth>},
+                                       {store<float>, store<double>, store<std::int64_t>, store<Truth>},
                                        {round_to<float>, round_to<double>, round_to<std::int64_t>}};
 
 }  // namespace

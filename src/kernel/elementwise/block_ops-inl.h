@@ -17,7 +17,7 @@ namespace {
 
 /// What values of a type are computed as, and how they are kept.
 template <class Value>
-using Computed = std::conditional_t<std::is_floating_point_v<Value>, Value, WholeNumber>;
+using Computed = std::conditional_t<std::is_same_v<Value, std::int64_t>, WholeNumber, Value>;
 template <class T>
 T kept(T x) {
   return x;
@@ -74,15 +74,16 @@ template <class A, class B, class Value>
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
 void apply_binary(BinaryFunction function, A a_values, B b_values, Value* z, std::size_t n) {
   using T = Computed<Value>;
-  if constexpr (std::is_same_v<A, const T*> && std::is_same_v<B, const T*>) {
+  if constexpr (std::is_floating_point_v<T> && std::is_same_v<A, const T*> && std::is_same_v<B, const T*>) {
     if (function == BinaryFunction::power) return approximate_powers(a_values, b_values, z, n);
   }
   switch (function) {
 #define EINREL_BINARY(id, name, usage, meaning, kind, value)                                 \
   case BinaryFunction::id:                                                                   \
     if constexpr (BinaryKind::kind != BinaryKind::comparison &&                              \
-                  (std::is_same_v<T, Value> ? BinaryKind::kind != BinaryKind::power          \
-                                            : BinaryKind::kind != BinaryKind::quotient))     \
+                  (std::is_same_v<Value, Truth> ? BinaryKind::kind == BinaryKind::extreme    \
+                   : std::is_same_v<T, Value>   ? BinaryKind::kind != BinaryKind::power      \
+                                                : BinaryKind::kind != BinaryKind::quotient))   \
       return map_values(                                                                     \
           n, z, [](T a, T b) { return kept(value); }, indexed(a_values), indexed(b_values)); \
     break;
@@ -93,13 +94,13 @@ void apply_binary(BinaryFunction function, A a_values, B b_values, Value* z, std
 
 template <class T>
 // NOLINTNEXTLINE(readability-function-cognitive-complexity): a case for each row
-void compare(BinaryFunction function, const T* a_values, const T* b_values, std::int64_t* z, std::size_t n) {
+void compare(BinaryFunction function, const T* a_values, const T* b_values, Truth* z, std::size_t n) {
   switch (function) {
-#define EINREL_BINARY(id, name, usage, meaning, kind, value)         \
-  case BinaryFunction::id:                                           \
-    if constexpr (BinaryKind::kind == BinaryKind::comparison)        \
-      return map_values(                                             \
-          n, z, [](T a, T b) { return value; }, a_values, b_values); \
+#define EINREL_BINARY(id, name, usage, meaning, kind, value)                  \
+  case BinaryFunction::id:                                                    \
+    if constexpr (BinaryKind::kind == BinaryKind::comparison)                 \
+      return map_values(                                                      \
+          n, z, [](T a, T b) -> Truth { return value; }, a_values, b_values); \
     break;
 #include "einsum/expr/functions.def"
   }
@@ -107,9 +108,9 @@ void compare(BinaryFunction function, const T* a_values, const T* b_values, std:
 }
 
 template <class T>
-void select(const std::int64_t* c, const T* x, const T* y, T* z, std::size_t n) {
+void select(const Truth* c, const T* x, const T* y, T* z, std::size_t n) {
   map_values(
-      n, z, [](std::int64_t condition, T a, T b) { return condition != 0 ? a : b; }, c, x, y);
+      n, z, [](Truth condition, T a, T b) { return condition != 0 ? a : b; }, c, x, y);
 }
 
 /// saturate<Integer> without branches.
@@ -138,6 +139,9 @@ void convert(DType to, const From* x, To* z, std::size_t n) {
   if constexpr (std::is_floating_point_v<To>) {
     map_values(
         n, z, [](From v) { return static_cast<To>(v); }, x);
+  } else if constexpr (std::is_same_v<To, Truth>) {
+    map_values(
+        n, z, [](From v) -> Truth { return v != 0; }, x);
   } else {
     switch (to) {
       case DType::i32:
@@ -146,9 +150,6 @@ void convert(DType to, const From* x, To* z, std::size_t n) {
       case DType::i64:
         return map_values(
             n, z, [](From v) { return as_integer<std::int64_t>(v); }, x);
-      case DType::boolean:
-        return map_values(
-            n, z, [](From v) { return static_cast<std::int64_t>(v != 0); }, x);
       default: throw Bug("int64 holds no floats");
     }
   }
@@ -158,13 +159,15 @@ void ramp(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n)
   for (std::size_t i = 0; i < n; ++i, first += step) z[i] = first;
 }
 
-constexpr BlockOps all_block_ops{{apply_unary<float>, apply_unary<double>, apply_unary<std::int64_t>},
-                                 {apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary,
-                                  apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary},
-                                 {compare<float>, compare<double>, compare<std::int64_t>},
-                                 {select<float>, select<double>, select<std::int64_t>},
-                                 {convert, convert, convert, convert, convert, convert, convert, convert, convert},
-                                 ramp};
+constexpr BlockOps all_block_ops{
+    {apply_unary<float>, apply_unary<double>, apply_unary<std::int64_t>},
+    {apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary, apply_binary,
+     apply_binary, apply_binary, apply_binary, apply_binary, apply_binary},
+    {compare<float>, compare<double>, compare<std::int64_t>, compare<Truth>},
+    {select<float>, select<double>, select<std::int64_t>, select<Truth>},
+    {convert, convert, convert, convert, convert, convert, convert, convert, convert, convert, convert, convert,
+     convert, convert, convert, convert},
+    ramp};
 
 }  // namespace
 }  // namespace einrel::HWY_NAMESPACE

@@ -12,7 +12,10 @@ namespace einrel {
 
 // Loops over blocks of values: the only code that every element passes through. All but ramps, loads and stores may
 // write over an argument of the result's type; else results and arguments do not overlap. A value is computed as float,
-// double or int64 (bool and i32 too), and does not depend on its place in the block.
+// double, int64 (i32 too) or Truth, and does not depend on its place in the block.
+
+/// A bool, as it is stored: 1 or 0.
+using Truth = std::uint8_t;
 
 /// How many values are computed at a time: few enough that eight intermediate results of 4 bytes stay in the
 /// first-level cache. What is reduced where it lies comes in longer blocks; loading and storing take any number.
@@ -26,9 +29,9 @@ struct BlockOps {
   template <class A, class B, class T>
   using Binary = void (*)(BinaryFunction function, A a, B b, T* z, std::size_t n);
   template <class T>
-  using Compare = void (*)(BinaryFunction function, const T* a, const T* b, std::int64_t* z, std::size_t n);
+  using Compare = void (*)(BinaryFunction function, const T* a, const T* b, Truth* z, std::size_t n);
   template <class T>
-  using Select = void (*)(const std::int64_t* c, const T* a, const T* b, T* z, std::size_t n);
+  using Select = void (*)(const Truth* c, const T* a, const T* b, T* z, std::size_t n);
   template <class From, class To>
   using Convert = void (*)(DType to, const From* x, To* z, std::size_t n);
 
@@ -38,13 +41,16 @@ struct BlockOps {
              Binary<const double*, double, double>, Binary<double, const double*, double>,
              Binary<const BFloat16*, const BFloat16*, float>, Binary<const BFloat16*, const float*, float>,
              Binary<const float*, const BFloat16*, float>, Binary<const BFloat16*, float, float>,
-             Binary<float, const BFloat16*, float>, Binary<const std::int64_t*, const std::int64_t*, std::int64_t>>
+             Binary<float, const BFloat16*, float>, Binary<const std::int64_t*, const std::int64_t*, std::int64_t>,
+             Binary<const Truth*, const Truth*, Truth>>
       binary;
-  std::tuple<Compare<float>, Compare<double>, Compare<std::int64_t>> compare;
-  std::tuple<Select<float>, Select<double>, Select<std::int64_t>> select;
-  std::tuple<Convert<float, float>, Convert<float, double>, Convert<float, std::int64_t>, Convert<double, float>,
-             Convert<double, double>, Convert<double, std::int64_t>, Convert<std::int64_t, float>,
-             Convert<std::int64_t, double>, Convert<std::int64_t, std::int64_t>>
+  std::tuple<Compare<float>, Compare<double>, Compare<std::int64_t>, Compare<Truth>> compare;
+  std::tuple<Select<float>, Select<double>, Select<std::int64_t>, Select<Truth>> select;
+  std::tuple<Convert<float, float>, Convert<float, double>, Convert<float, std::int64_t>, Convert<float, Truth>,
+             Convert<double, float>, Convert<double, double>, Convert<double, std::int64_t>, Convert<double, Truth>,
+             Convert<std::int64_t, float>, Convert<std::int64_t, double>, Convert<std::int64_t, std::int64_t>,
+             Convert<std::int64_t, Truth>, Convert<Truth, float>, Convert<Truth, double>, Convert<Truth, std::int64_t>,
+             Convert<Truth, Truth>>
       convert;
   void (*ramp)(std::int64_t first, std::int64_t step, std::int64_t* z, std::size_t n);
 };
@@ -57,7 +63,7 @@ void apply_block(UnaryFunction function, const T* x, T* z, std::size_t n) {
   std::get<BlockOps::Unary<T>>(block_ops().unary)(function, x, z, n);
 }
 
-/// Every function but the comparisons.
+/// Every function but the comparisons; of truths the extremes alone.
 template <class A, class B, class T>
 void apply_block(BinaryFunction function, const A* a, const B* b, T* z, std::size_t n) {
   std::get<BlockOps::Binary<const A*, const B*, T>>(block_ops().binary)(function, a, b, z, n);
@@ -72,15 +78,15 @@ void apply_block(BinaryFunction function, T a, const B* b, T* z, std::size_t n) 
   std::get<BlockOps::Binary<T, const B*, T>>(block_ops().binary)(function, a, b, z, n);
 }
 
-/// The comparisons: 1 or 0.
+/// The comparisons.
 template <class T>
-void compare_block(BinaryFunction function, const T* a, const T* b, std::int64_t* z, std::size_t n) {
+void compare_block(BinaryFunction function, const T* a, const T* b, Truth* z, std::size_t n) {
   std::get<BlockOps::Compare<T>>(block_ops().compare)(function, a, b, z, n);
 }
 
-/// c != 0 ? a : b.
+/// c ? a : b.
 template <class T>
-void select_block(const std::int64_t* c, const T* a, const T* b, T* z, std::size_t n) {
+void select_block(const Truth* c, const T* a, const T* b, T* z, std::size_t n) {
   std::get<BlockOps::Select<T>>(block_ops().select)(c, a, b, z, n);
 }
 
@@ -89,7 +95,7 @@ inline void ramp_block(std::int64_t first, std::int64_t step, std::int64_t* z, s
   block_ops().ramp(first, step, z, n);
 }
 
-/// x as a step of type `to` leaves it (f32 into floats, f64 into doubles, else into int64).
+/// x as a step of type `to` leaves it (f32 into floats, f64 into doubles, bool into truths, else into int64).
 template <class From, class To>
 void convert_block(DType to, const From* x, To* z, std::size_t n) {
   std::get<BlockOps::Convert<From, To>>(block_ops().convert)(to, x, z, n);
@@ -116,8 +122,8 @@ struct BlockMemory {
   template <class T>
   using Round = void (*)(DType to, const T* x, float* z, std::size_t n);
 
-  std::tuple<Load<float>, Load<double>, Load<std::int64_t>> load;
-  std::tuple<Store<float>, Store<double>, Store<std::int64_t>> store;
+  std::tuple<Load<float>, Load<double>, Load<std::int64_t>, Load<Truth>> load;
+  std::tuple<Store<float>, Store<double>, Store<std::int64_t>, Store<Truth>> store;
   std::tuple<Round<float>, Round<double>, Round<std::int64_t>> round;
 };
 
@@ -131,7 +137,7 @@ void round_block(DType to, const T* x, float* z, std::size_t n) {
 }
 
 /// Loads spans whose elements are `step` apart, of type `stored`, at any alignment. bf16 and f16 load as float, f32 and
-/// f64 as themselves, the others as int64; every other pair is a Bug.
+/// f64 as themselves, bool as Truth, the others as int64; every other pair is a Bug.
 template <class T>
 void load_block(DType stored, const std::byte* data, const ElementSpan* spans, std::size_t span_count,
                 std::int64_t step, T* z) {

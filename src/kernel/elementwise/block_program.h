@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/error.h"
 #include "einsum/expr/scalar_expr.h"
 #include "einsum/graph/ein_graph.h"
 #include "kernel/elementwise/block_ops.h"
@@ -15,25 +17,26 @@
 
 namespace einrel {
 
-/// The values of a block, as they are computed: integers and bools as int64.
-using BlockValues = std::variant<const float*, const double*, const std::int64_t*>;
+/// The values of a block, as they are computed.
+using BlockValues = std::variant<const float*, const double*, const std::int64_t*, const Truth*>;
 
 /// The body of an EinSum, compiled to instructions over blocks. Stays as it is; BlockRun executes it.
 class BlockProgram {
  public:
-  /// `nest` must stay where it is.
-  BlockProgram(const ScalarExpr& body, const LoopNest& nest, const ScalarBindings& scalars);
+  /// The values of the body in type `result`: its own, or i64 for truths. `nest` must stay where it is.
+  BlockProgram(const ScalarExpr& body, DType result, const LoopNest& nest, const ScalarBindings& scalars);
 
-  /// How many lanes its blocks may have: lanes_per_block, half as many where some values take 8 bytes, or fewer where
-  /// so many values of a long body are under way at once that workspace_bytes would grow beyond half of
-  /// most_workspace_bytes.
+  /// How many lanes its blocks may have: lanes_per_block, half as many where some values take 8 bytes, four times as
+  /// many where all are truths, or fewer where so many values of a long body are under way at once that
+  /// workspace_bytes would grow beyond half of most_workspace_bytes.
   std::int64_t most_lanes() const;
+  static constexpr std::int64_t bytes_per_lane = sizeof(double);  ///< of the widest values
   /// Memory that a run needs, aligned to 64 bytes.
   std::int64_t workspace_bytes() const;
 
  private:
   friend class BlockRun;
-  enum class Kind : std::uint8_t { float32, float64, integer };
+  enum class Kind : std::uint8_t { float32, float64, integer, truth };
   using Number = std::variant<double, std::int64_t>;
   struct Load {
     std::size_t operand = 0;
@@ -50,6 +53,10 @@ class BlockProgram {
     std::size_t result = 0;
     std::array<std::size_t, 3> arguments{};
     std::size_t argument_count = 0;
+    bool uses(std::size_t value) const {
+      const auto* const end = arguments.data() + argument_count;
+      return std::find(arguments.data(), end, value) != end;
+    }
   };
   /// Something computed, and the slot of the workspace that holds it.
   struct Value {
@@ -72,6 +79,17 @@ class BlockProgram {
   std::size_t result_ = 0;
   std::size_t slot_count_ = 0;
 };
+
+template <class Function>
+decltype(auto) BlockProgram::with_type(Kind kind, Function&& function) {
+  switch (kind) {
+    case Kind::float32: return function.template operator()<float>();
+    case Kind::float64: return function.template operator()<double>();
+    case Kind::integer: return function.template operator()<std::int64_t>();
+    case Kind::truth: return function.template operator()<Truth>();
+  }
+  throw Bug("a kind of value outside its enumeration");
+}
 
 /// A program under way on arrays of one call. Constants and scalars are spread over blocks once.
 class BlockRun {

@@ -42,8 +42,28 @@ std::vector<Loop> joined(std::vector<Loop> loops, const std::vector<Loop>& more)
 
 bool stored_as_computed(const KernelSpec& spec) {
   const DType dtype = spec.result.dtype;
-  const bool is_block_type = dtype == DType::f32 || dtype == DType::f64 || dtype == DType::i64;
+  const bool is_block_type = dtype != DType::i32 && !is_narrow(dtype);
   return is_block_type && dtype == spec.einsum.body.type();
+}
+
+/// What reduces them: of bools the largest is whether any is true, the least whether all are.
+std::optional<Reducer> reducer_of(const EinSum& einsum) {
+  if (einsum.body.type() != DType::boolean) return einsum.reducer;
+  if (einsum.reducer == Reducer::max) return Reducer::any;
+  return einsum.reducer == Reducer::min ? Reducer::all : einsum.reducer;
+}
+
+/// The type of the values of blocks: bools that are counted or compared are integers.
+DType computed_type(const EinSum& einsum) {
+  const auto reducer = reducer_of(einsum);
+  const bool are_truths = !reducer || result_of(*reducer) == ReducedAs::truth;
+  return einsum.body.type() == DType::boolean && !are_truths ? DType::i64 : einsum.body.type();
+}
+
+/// Whether a body may end the run with an error, wherever in it it is computed.
+bool may_throw(const ScalarExpr& body) {
+  return std::any_of(body.steps.begin(), body.steps.end(),
+                     [](const ScalarStep& step) { return std::holds_alternative<CheckRange>(step.op); });
 }
 
 /// One EinSum made ready. Its results come in units: blocks of results or of rows, or one position of outer_results;
@@ -51,14 +71,15 @@ bool stored_as_computed(const KernelSpec& spec) {
 class Interpreter {
  public:
   Interpreter(const KernelSpec& spec, LoopNest nest)
-      : reducer_(spec.einsum.reducer),
-        computed_(spec.einsum.body.type()),
+      : reducer_(reducer_of(spec.einsum)),
+        computed_(computed_type(spec.einsum)),
+        computes_all_(may_throw(spec.einsum.body)),
         accumulate_(spec.accumulate),
         as_computed_(stored_as_computed(spec)),
         streams_(spec.large_result && !reducer_),
         result_(spec.result),
         nest_(std::move(nest)),
-        program_(spec.einsum.body, nest_, spec.scalars),
+        program_(spec.einsum.body, computed_, nest_, spec.scalars),
         schedule_(choose_schedule(spec, nest_, most_lanes())),
         lanes_(new_lanes(spec.einsum.body)),
         reduced_count_(position_count(schedule_.outer_reduced)),
@@ -179,6 +200,7 @@ class Interpreter {
 
   std::optional<Reducer> reducer_;
   DType computed_;
+  bool computes_all_;  ///< values that no longer count, too
   bool accumulate_;
   bool as_computed_;  ///< the result is stored in the type that blocks are computed in
   bool streams_;
@@ -333,6 +355,7 @@ class Interpreter::Part {
     std::int64_t position = steps.begin / blocks;
     outer_.seek(unit * all_.reduced_count_ + position);
     for (std::int64_t step = steps.begin; step < steps.end; ++step) {
+      if (!all_.computes_all_ && accumulators.is_settled({0, result_count()})) return;
       lanes_.select(block);
       reduce_block(accumulators, position * lanes_.total() + lanes_.begin_of(block));
       if (++block < blocks) continue;
@@ -419,6 +442,7 @@ class Interpreter::Part {
       case DType::f32:
       case DType::bf16:
       case DType::f16: return add_result_as<float>(accumulators, into);
+      case DType::boolean: return add_result_as<Truth>(accumulators, into);
       default: return add_result_as<std::int64_t>(accumulators, into);
     }
   }

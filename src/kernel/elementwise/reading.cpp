@@ -48,12 +48,10 @@ template <class T>
 T pad_value(const Reading& reading) {
   if constexpr (std::is_floating_point_v<T>) {
     return static_cast<T>(reading.pad);
+  } else if constexpr (std::is_same_v<T, Truth>) {
+    return static_cast<Truth>(reading.pad != 0);
   } else {
-    switch (reading.dtype) {
-      case DType::i32: return narrow<std::int32_t>(reading.pad);
-      case DType::boolean: return static_cast<T>(reading.pad != 0);
-      default: return narrow<std::int64_t>(reading.pad);
-    }
+    return reading.dtype == DType::i32 ? narrow<std::int32_t>(reading.pad) : narrow<std::int64_t>(reading.pad);
   }
 }
 
@@ -82,11 +80,44 @@ class Spans {
   std::size_t count_ = 0;
 };
 
+/// Lanes that lie side by side in the operand from row to row: as one span from the first to the last one inside, and
+/// then the pads over what stands there for lanes outside.
+template <class T>
+void read_guarded_span(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer,
+                       T* values) {
+  const auto columns = static_cast<std::int64_t>(lanes.columns());
+  const auto rows = static_cast<std::int64_t>(lanes.patches() * lanes.rows());
+  const auto valid_of = [&](std::int64_t row) {
+    const auto r = static_cast<std::size_t>(row);
+    return valid_lanes(reading, lanes, r / lanes.rows(), r % lanes.rows(), outer);
+  };
+  const auto is_outside = [](LaneRange valid) { return valid.begin == valid.end; };
+  std::int64_t first = 0;
+  std::int64_t last = rows - 1;
+  while (first <= last && is_outside(valid_of(first))) ++first;
+  while (last > first && is_outside(valid_of(last))) --last;
+  if (first <= last) {
+    const std::int64_t begin = first * columns + valid_of(first).begin;
+    const std::int64_t end = last * columns + valid_of(last).end;
+    const std::int64_t start = add_wrapping(lanes.at(0, reading.quantity), outer[reading.quantity]);
+    const ElementSpan span{add_wrapping(start, begin), static_cast<std::size_t>(begin),
+                           static_cast<std::size_t>(end - begin)};
+    load_block(reading.dtype, data, &span, 1, 1, values);
+  }
+  const T pad = pad_value<T>(reading);
+  for (std::int64_t row = 0; row < rows; ++row, values += columns) {
+    const LaneRange valid = valid_of(row);
+    std::fill(values, values + valid.begin, pad);
+    std::fill(values + valid.end, values + columns, pad);
+  }
+}
+
 /// Rows of which some lanes may lie outside of the operand.
 template <class T>
 void read_guarded(const Reading& reading, const std::byte* data, const Lanes& lanes, const std::int64_t* outer,
                   T* values) {
   const std::size_t q = reading.quantity;
+  if (lanes.is_even(q) && lanes.step(q) == 1) return read_guarded_span(reading, data, lanes, outer, values);
   Spans<T> spans(reading, data, lanes.step(q), values);
   const T pad = pad_value<T>(reading);
   std::size_t first = 0;
@@ -130,6 +161,7 @@ void read_block(const Reading& reading, const std::byte* data, const Lanes& lane
 template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, float*);
 template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, double*);
 template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, std::int64_t*);
+template void read_block(const Reading&, const std::byte*, const Lanes&, const std::int64_t*, Truth*);
 
 namespace {
 

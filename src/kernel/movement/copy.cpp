@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "kernel/cancel.h"
+#include "kernel/elementwise/block_ops.h"
 #include "kernel/elementwise/streaming.h"
 #include "kernel/kernels.h"
 #include "kernel/products/pack_ops.h"
@@ -44,6 +45,7 @@ struct CopyPlan {
   std::int64_t bands = 1;  ///< that the rows or columns are cut into, for each outer position
   bool aligned = true;     ///< every element lies at a multiple of its size
   bool streams = false;
+  bool normalises = false;  ///< bools: any byte but 0 becomes 1
   std::int64_t parts = 1;
   double seconds = 0;
   bool is_transpose() const { return column.from != 1 && column.extent > 1; }
@@ -89,6 +91,10 @@ void cut(CopyPlan& plan) {
 }
 
 void copy_row(std::byte* to, const std::byte* from, std::size_t bytes) { std::memcpy(to, from, bytes); }
+void copy_bools(std::byte* to, const std::byte* from, std::size_t bytes) {
+  const ElementSpan span{0, 0, bytes};
+  load_block(DType::boolean, from, &span, 1, 1, reinterpret_cast<Truth*>(to));
+}
 
 /// to[r * columns + c] = the element r of line c.
 template <class T>
@@ -159,7 +165,7 @@ void copy_band(const CopyPlan& plan, std::int64_t begin, std::int64_t count, con
     }
   }
   const auto bytes = static_cast<std::size_t>(plan.column.extent * size);
-  const auto copy = plan.streams ? stream_copy : copy_row;
+  const auto copy = plan.streams ? stream_copy : plan.normalises ? copy_bools : copy_row;
   for (std::int64_t r = begin; r < begin + count; ++r) {
     copy(to + r * plan.row.to * size, from + r * plan.row.from * size, bytes);
   }
@@ -187,7 +193,7 @@ bool can_stream(const KernelSpec& spec, const CopyPlan& plan) {
   constexpr std::int64_t line = nominal_processor.line_bytes;
   const auto size = static_cast<std::int64_t>(plan.element_size);
   const auto is_whole = [&](std::int64_t elements) { return elements * size % line == 0; };
-  return spec.large_result && is_whole(plan.column.extent) && is_whole(plan.row.to) &&
+  return spec.large_result && !plan.normalises && is_whole(plan.column.extent) && is_whole(plan.row.to) &&
          std::all_of(plan.outer.begin(), plan.outer.end(),
                      [&](const Loop& loop) { return is_whole(loop.steps[output_quantity]); });
 }
@@ -201,9 +207,9 @@ std::variant<Offer, Refusal> offer_to_copy(const KernelSpec& spec, const LoopNes
   plan.operand = std::get<OperandValue>(steps[0].op).operand;
   const Reading& reading = nest.readings[plan.operand];
   if (reading.dtype != spec.result.dtype) return Refusal{"it changes the dtype"};
-  if (reading.dtype == DType::boolean) return Refusal{"bools are normalised"};
   if (!reading.guards.empty()) return Refusal{"it pads"};
   plan.element_size = size_of(reading.dtype);
+  plan.normalises = reading.dtype == DType::boolean;
   plan.from_quantity = reading.quantity;
   plan.bases = nest.bases;
   plan.outer = nest.loops;
@@ -214,6 +220,7 @@ std::variant<Offer, Refusal> offer_to_copy(const KernelSpec& spec, const LoopNes
     const auto row = take(plan.outer, contiguous_in(plan.outer, reading.quantity), reading.quantity);
     if (!row) return Refusal{"nothing is contiguous in the operand"};
     plan.row = *row;
+    if (plan.normalises) return Refusal{"bools are transposed as they are normalised"};
   } else {
     plan.row = take(plan.outer, longest(plan.outer), reading.quantity).value_or(CopyLoop{});
   }
