@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <set>
+#include <sstream>
 #include <type_traits>
 
 #include "base/error.h"
@@ -107,6 +108,26 @@ std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& g
       throw UserError(fmt::format("--dim {0}={1}: '{1}' is not {2}", printable(name), printable(text), extent_words));
   }
   return dims;
+}
+
+GivenPlacements parse_placements(const std::vector<std::string>& given) {
+  GivenPlacements placements;
+  for (const auto& [name, text] : parse_assignments("--placement", given)) {
+    GivenPlacement& placement = placements[name];
+    if (text == "whole") continue;
+    const std::string said = fmt::format("--placement {}={}", printable(name), printable(text));
+    std::stringstream digits(text);
+    for (std::string digit; std::getline(digits, digit, ',');) {
+      const std::size_t colon = digit.find(':');
+      if (colon == std::string::npos || colon == 0)
+        throw UserError(fmt::format("{}: '{}' is no LABEL:SITES\n  help: write X=b:4,f:2, X=copies:4 or X=whole", said,
+                                    printable(digit)));
+      placement.emplace_back(
+          digit.substr(0, colon),
+          parse_number<std::int64_t>(fmt::format("{}: ", said), digit.substr(colon + 1), "a whole number of sites"));
+    }
+  }
+  return placements;
 }
 
 std::int64_t parse_sites(const std::string& given) {

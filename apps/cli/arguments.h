@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exec/job/job.h"
+#include "plan/placed_inputs.h"
 
 namespace einrel::cli {
 
@@ -24,6 +25,9 @@ std::map<std::string, std::int64_t> parse_dims(const std::vector<std::string>& g
 
 /// --scalar eta=0.1 ...; throws UserError unless every value is a number.
 std::map<std::string, double> parse_scalars(const std::vector<std::string>& given);
+
+/// --placement X=b:4,f:2 ...; throws UserError for what is no such text. X=whole is no digit at all.
+GivenPlacements parse_placements(const std::vector<std::string>& given);
 
 /// --sites N; throws UserError unless it is a whole number that plans can be made for.
 std::int64_t parse_sites(const std::string& given);

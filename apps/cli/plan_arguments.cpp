@@ -37,7 +37,8 @@ bool wants_search(const std::vector<std::string>& planners) {
 }
 
 void refuse_vertex_options(const PlanArguments& arguments, const std::optional<std::string>& html) {
-  const std::array<std::pair<const char*, bool>, 5> given{{{"--html", html.has_value()},
+  const std::array<std::pair<const char*, bool>, 6> given{{{"--html", html.has_value()},
+                                                           {"--placement", !arguments.placements.empty()},
                                                            {"--spmd", arguments.spmd},
                                                            {"--plan", arguments.plan_file.has_value()},
                                                            {"--cost", arguments.cost.has_value()},
@@ -99,6 +100,12 @@ void check_pass_options(const PlanArguments& arguments, bool is_tra, bool json) 
 
 void add_planner_options(CLI::App& command, PlanArguments& arguments) {
   command.add_option("--batch", arguments.batch, "LABEL: what planner data cuts")->allow_extra_args(false);
+  command
+      .add_option(
+          "--placement", arguments.placements,
+          "NAME=LABEL:SITES,...: where an input lies already, along labels or dimensions, as in X=b:4,f:2; with "
+          "copies:2 twice; X=whole on site 0; several times")
+      ->allow_extra_args(false);
   command.add_flag("--spmd", arguments.spmd, "only plans that one program over a mesh of all sites says, as in JAX");
 }
 
@@ -115,6 +122,7 @@ RunRequest request_of(const PlanArguments& arguments, const Job& job) {
   request.machine = arguments.machine;
   if (arguments.memory) request.memory = MemoryLimit{parse_memory(*arguments.memory)};
   request.batch = arguments.batch;
+  request.placements = parse_placements(arguments.placements);
   request.spmd = arguments.spmd;
   if (arguments.plan_file) request.given = PlanFile{*arguments.plan_file};
   request.spill = arguments.spill;
@@ -126,8 +134,11 @@ void check_plan_options(const PlanArguments& arguments) {
   const RunRequest request = request_of(arguments, {});
   plan_request(request);
   if (request.planner) check_planner(*request.planner);
-  if (request.given && (request.planner || request.cost || request.batch || request.spmd))
-    throw UserError("--planner, --cost, --batch and --spmd choose a plan, and --plan brings one; leave them out");
+  if (request.given &&
+      (request.planner || request.cost || request.batch || request.spmd || !request.placements.empty())) {
+    throw UserError(
+        "--planner, --cost, --batch, --placement and --spmd choose a plan, and --plan brings one; leave them out");
+  }
   if (request.spill && !inflate_folder(arguments)) {
     throw UserError(
         fmt::format("--spill needs --memory SIZE: without a limit nothing goes to disk, and compressed files are "

@@ -25,6 +25,7 @@ struct PlanArguments {
   std::optional<std::string> spill;
   std::string threads;
   bool spmd = false;
+  std::vector<std::string> placements;
   std::vector<std::string> skipped_passes;
   bool shows_passes = false;
 };
@@ -36,7 +37,7 @@ void add_machine_options(CLI::App& command, PlanArguments& arguments);
 inline constexpr const char* machine_usage =
     "what to plan for: a name (default: the calibrated one, else laptop; see einrel list machines) or a file, "
     "FILE.json";
-/// Adds --batch and --spmd.
+/// Adds --batch, --placement and --spmd.
 void add_planner_options(CLI::App& command, PlanArguments& arguments);
 /// All of them.
 void add_plan_options(CLI::App& command, PlanArguments& arguments);
@@ -47,7 +48,7 @@ void check_planner(const std::string& name);
 /// for. Throws UserError for other planners.
 bool wants_search(const std::vector<std::string>& planners);
 /// Throws UserError for what is said of plans of vertices, which relations do not have: --plan, --cost, --batch,
-/// --html.
+/// --placement, --html.
 void refuse_vertex_options(const PlanArguments& arguments, const std::optional<std::string>& html);
 
 /// Throws UserError for a number of sites or threads, a cost or a size that there is not.

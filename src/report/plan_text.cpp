@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
+#include "plan/placed_inputs.h"
 #include "report/explain_summary.h"
 #include "run/plan_memory.h"
 
@@ -261,6 +262,7 @@ std::string placed_inputs_text(const Explanation& explained, const std::vector<V
         sites > 1 ? fmt::format("{} chunks on {} sites", fmt::join(plan.vertices[v].parts, "x"), sites) : "on one site";
     if (copies > 1)
       where = sites > 1 ? fmt::format("{}, each on {}", where, copies) : fmt::format("on {} sites", copies);
+    if (given_plan(vertex)) where += ", as is given";
     if (const std::size_t times = folding.alike[v].size(); times > 1) where = fmt::format("{:<28} x {}", where, times);
     if (is_state(graph, v))
       where += fmt::format("; between steps {} move",

@@ -337,12 +337,13 @@ Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const Sou
   if (request.planner && plans_relations(*request.planner)) return choose_relations(compiled, request, job);
   Asked asked = asked_for(request, std::move(given), job);
   std::optional<Compiled> planned =
-      planned_for_steps(compiled, request, asked.plan.memory && (!job.is_started || asked.spill));
+      planned_with_inputs(compiled, request, asked.plan.sites, asked.plan.memory && (!job.is_started || asked.spill));
   if (!asked.given) {
     std::optional<Compiled> again = recomputed_for(planned ? *planned : compiled, asked.plan, asked.threads, job);
     if (again) planned = std::move(again);
   }
   const Compiled& program = planned ? *planned : compiled;
+  if (asked.given) check_placements(program.graph, *asked.given);
   if (steps != nullptr) asked.given = plan_beside(program, *steps, asked.plan);
   if (asked.plan.memory) give_back_at_once();
   ByPlan by_plan = chosen_by_name(program, asked, job.is_started && !asked.spill);
@@ -392,6 +393,7 @@ Chosen choose_beside(const StepsChosen& steps, const Compiled& compiled, const S
   if (std::exchange(asked.given, std::nullopt)) asked.sites = by_plan->plan.plan.sites;
   asked.steps = 1;  // by itself
   asked.fed.clear();
+  asked.placements.clear();
   asked.batch.reset();  // a label that the other program may not have, or that has another extent there
   return chosen_for(compiled, asked, source, job, is_within_limit ? nullptr : &steps);
 }

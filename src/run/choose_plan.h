@@ -47,7 +47,7 @@ struct Chosen {
   std::int64_t most_bytes = any_bytes;  ///< that arrays take at a time, of a rank
   std::variant<ByItself, ByPlan, ByRelations> how = {};
   /// The program instead of the one that was given, where some of its tensors are computed again (recompute.h), or
-  /// inputs stay for several steps (planned_for_steps).
+  /// inputs stay for several steps or lie somewhere already (planned_with_inputs).
   std::optional<Compiled> planned = std::nullopt;
 
   RunResources resources() const { return {threads, memory, most_bytes}; }

@@ -17,15 +17,26 @@ bool plans_relations(const std::string& planner) { return planner == "table-1" |
 
 bool asks_for_plan(const RunRequest& request, const Job& job) {
   return job.is_started || request.planner || request.sites || request.cost || request.machine || request.memory ||
-         request.batch || request.spmd || request.given || request.spill || !request.compared.empty();
+         request.batch || request.spmd || request.given || request.spill || !request.compared.empty() ||
+         !request.placements.empty();
 }
 
-std::optional<Compiled> planned_for_steps(const Compiled& compiled, const RunRequest& request, bool comes_and_goes) {
+std::optional<Compiled> planned_with_inputs(const Compiled& compiled, const RunRequest& request, std::int64_t sites,
+                                            bool comes_and_goes) {
   EinGraph graph = with_staying_inputs(compiled.graph, request.steps, request.fed);
-  if (comes_and_goes || graph == compiled.graph) return std::nullopt;
+  if (comes_and_goes) graph = compiled.graph;
+  graph = with_placed_inputs(std::move(graph), request.placements, sites);
+  if (graph == compiled.graph) return std::nullopt;
   Compiled planned = compiled;
   planned.graph = std::move(graph);
   return planned;
+}
+
+void check_placements(const EinGraph& graph, const Plan& given) {
+  const std::string fault = placement_fault(graph, given);
+  if (!fault.empty())
+    throw UserError(
+        fmt::format("--placement and --plan: in that plan, {}\n  help: leave out --placement, or plan with it", fault));
 }
 
 std::optional<Plan> given_plan(const RunRequest& request, const Compiled& compiled) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exec/job/job.h"
+#include "plan/placed_inputs.h"
 #include "plan/planners/plan_request.h"
 #include "run/compile.h"
 
@@ -48,6 +49,7 @@ struct RunRequest {
   /// (plan/staying_inputs.h), unless chunks may have to come and go.
   std::int64_t steps = 1;
   std::set<std::string> fed = {};
+  GivenPlacements placements = {};        ///< inputs that lie somewhere already (plan/placed_inputs.h)
   std::optional<std::string> spill = {};  ///< folder for chunks that `memory` has no room for
   /// It is not to run, but EXPLAIN says how it would: for one site as in this process, for more as on a rank each.
   /// Tasks are made as far as they are few.
@@ -63,9 +65,14 @@ bool plans_relations(const std::string& planner);
 /// Whether anything does; else a program runs by itself: on one site, where nothing is cut.
 bool asks_for_plan(const RunRequest& request, const Job& job);
 
-/// The program as it is planned for several steps; nothing where that is as it is given. `comes_and_goes`: chunks may
-/// have to. Throws UserError for a name in `fed` that is none of an input.
-std::optional<Compiled> planned_for_steps(const Compiled& compiled, const RunRequest& request, bool comes_and_goes);
+/// The program as it is planned for several steps and for so many sites, of which some hold inputs already; nothing
+/// where that is as it is given. `comes_and_goes`: chunks may have to. Throws UserError for a name in `fed` that is
+/// none of an input, and for `placements` that cannot be.
+std::optional<Compiled> planned_with_inputs(const Compiled& compiled, const RunRequest& request, std::int64_t sites,
+                                            bool comes_and_goes);
+
+/// Throws UserError for a plan that was given and has inputs lie otherwise than this program says.
+void check_placements(const EinGraph& graph, const Plan& given);
 
 /// The plan that is given, if any, which decides on the sites. Throws UserError where it is none of this program, or
 /// for other sites than those asked for.

@@ -42,7 +42,7 @@ std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wante
       one.machine = machine;
       one.sites = sites;
       const PlanRequest request = plan_request(one);
-      const std::optional<Compiled> planned = planned_for_steps(compiled, one, false);
+      const std::optional<Compiled> planned = planned_with_inputs(compiled, one, request.sites, false);
       auto [reports, refused] =
           plans_side_by_side(planned ? *planned : compiled, std::nullopt, wanted.planners, request);
       const double price = request.machine.dollars_per_hour * static_cast<double>(request.sites);

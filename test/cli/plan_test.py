@@ -2,6 +2,7 @@
 
 Usage: plan_test.py EINREL
 """
+import array
 import json
 import math
 import os
@@ -423,6 +424,65 @@ class Planners(PlanTest):
         shown = self.explain("--sites", "4", "--planner", "sqrt", "--algebra")
         self.assertIn("implementation algebra for 4 sites, by sqrt", shown)
         self.assertIn("local_join", shown)
+
+
+class Placements(PlanTest):
+    product = "dims i=12 j=8 k=4\ninput A[i,j], B[j,k]\nC[i,k] = sum[j] A[i,j] * B[j,k]\n"
+
+    def test_inputs_are_taken_from_where_they_lie(self):
+        program = self.text_file("p.ein", self.product)
+        told = self.succeed("explain", program, "--sites", "4", "--placement", "A=j:2,copies:2", "--placement", "B=whole")
+        self.assertIn("1x2 chunks on 2 sites, each on 2, as is given", told.out)
+        self.assertIn("on one site, as is given", told.out)
+        plan = json.loads(self.succeed("explain", program, "--sites", "4", "--placement", "A=j:2,i:2", "--planner", "data", "--json").out)
+        a, _, c = plan["plans"][0]["vertices"]
+        self.assertEqual((a["sites"], a["strides"]), ({"0": 2, "1": 2}, {"0": 1, "1": 2}))
+        # By rows: each site has 6 x 4 elements of A and needs 3 x 8, of which it has 3 x 4 where its rows are.
+        self.assertEqual(c["sites"], {"i": 4})
+        held = {0: (0, 6, 0, 4), 1: (6, 12, 0, 4), 2: (0, 6, 4, 8), 3: (6, 12, 4, 8)}
+        missing = 0
+        for site in range(4):
+            first, last, begin, end = held[site // c["strides"]["i"]]
+            missing += 3 * 8 - max(0, min(last, 3 * site + 3) - max(first, 3 * site)) * (end - begin)
+        self.assertEqual(c["operand_bytes"][0], 4 * missing)
+
+    def test_runs_compute_and_move_what_plans_say(self):
+        program = self.text_file("p.ein", self.product)
+        whole = self.path("whole.npy")
+        self.succeed("run", program, "--random", "1", "--out", f"C={whole}")
+        for placement in ("A=j:8", "A=0:3,copies:2", "A=whole"):
+            out = self.path("out.npy")
+            report = json.loads(self.succeed("run", program, "--random", "1", "--sites", "8", "--placement", placement, "--out", f"C={out}", "--overwrite", "--json").out)
+            planned = json.loads(self.succeed("explain", program, "--sites", "8", "--placement", placement, "--json").out)
+            self.assertEqual(report["cost"]["bytes"], planned["cost"]["bytes"])
+            want, got = (array.array("f", Path(path).read_bytes()[-12 * 4 * 4:]) for path in (whole, out))
+            for one, other in zip(want, got):
+                self.assertAlmostEqual(one, other, delta=1e-5)
+
+    def test_a_plan_in_a_file_has_to_agree(self):
+        program = self.text_file("p.ein", self.product)
+        free = self.text_file("free.json", self.succeed("explain", program, "--sites", "4", "--planner", "data", "--json").out)
+        placed = self.text_file("placed.json", self.succeed("explain", program, "--sites", "4", "--placement", "A=j:4", "--json").out)
+        self.succeed("explain", program, "--plan", placed, "--placement", "A=j:4")
+        self.refuse(1, "explain", program, "--plan", free, "--placement", "A=j:4", mentions=["the input A lies otherwise than its placement says", "leave out --placement"])
+        self.refuse(1, "run", program, "--random", "1", "--plan", placed, "--placement", "A=j:4", mentions=["--plan brings one"])
+
+    def test_what_cannot_be_is_refused(self):
+        program = self.text_file("p.ein", self.product)
+        for placement, mentions in {
+            "A": "--placement",
+            "A=": "write --placement NAME=VALUE",
+            "A=j": "'j' is no LABEL:SITES",
+            "A=:2": "':2' is no LABEL:SITES",
+            "A=j:x": "'x' is not a whole number of sites",
+            "A=j:0": "0 sites along 'j'",
+            "A=j:8": "its sites are more than 4",
+            "A=k:2": "nothing reads it by a label 'k'",
+            "C=i:2": "the program has no input 'C'",
+        }.items():
+            self.refuse(1, "explain", program, "--sites", "4", "--placement", placement, mentions=[mentions])
+        self.refuse(1, "explain", program, "--sites", "2,4", "--placement", "A=j:4", mentions=["its sites are more than 2"])
+        self.refuse(1, "explain", program, "--sites", "4", "--spmd", "--placement", "A=j:2", mentions=["takes A from where it lies: 2 of 4 sites have it"])
 
 
 class Files(PlanTest):
