@@ -280,7 +280,7 @@ void explain_sweep(const ExplainArguments& arguments) {
   const SourceText source = read_program(arguments.program);
   const AnyProgram program = explained_program(arguments, source);
   const auto& compiled = std::get<Compiled>(program);
-  const std::vector<SweptPlan> plans = sweep(compiled, wanted);
+  const std::vector<SweptPlan> plans = sweep(compiled, wanted, source);
   if (arguments.html) write_text(*arguments.html, sweep_html(sweep_json(compiled, plans)));
   if (arguments.json) return print(sweep_json(compiled, plans) + "\n");
   if (arguments.html && !arguments.csv)

@@ -7,8 +7,10 @@
 
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
+#include "ia/ia_program.h"
 #include "plan/planners/default_planner.h"
 #include "run/plan_memory.h"
+#include "run/plans_on_ranks.h"
 
 namespace einrel {
 namespace {
@@ -136,6 +138,14 @@ std::string spmd_line(const Explanation& explained) {
                                     bytes_text(costs.bytes), seconds_text(all->seconds), bytes_text(all->bytes)));
 }
 
+/// What is not known of a plan without its tasks.
+std::string tasks_line(const Explanation& explained) {
+  if (has_few_chunks(explained.plan().plan)) return "";
+  return line("  tasks", fmt::format("not made, of more than {} chunks: what they cut out and put together takes more "
+                                     "memory, and a run refuses a plan of more than {} tuples",
+                                     most_chunks_looked_at, most_store_tuples));
+}
+
 std::string links_line(const Explanation& explained) {
   const std::vector<Link>& links = explained.request.machine.links;
   std::vector<std::string> crossing;
@@ -194,6 +204,7 @@ std::string summary_text(const Explanation& explained, const std::vector<VertexC
   text +=
       time_lines(explained, folding) + simulated_line(explained) + proof_line(explained.plan()) + spmd_line(explained);
   text += line("peak memory", peak_text(explained.graph(), explained.plan(), request, source));
+  text += tasks_line(explained);
   return text + moved_lines(explained, costs, folding) + links_line(explained);
 }
 

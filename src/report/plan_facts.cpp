@@ -8,7 +8,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "ia/traffic.h"
 #include "plan/lower.h"
-#include "run/choose_plan.h"
+#include "run/plans_on_ranks.h"
 
 namespace einrel {
 CutFacts cut_of(const Vertex& vertex, const VertexPlan& plan) {

@@ -174,7 +174,8 @@ std::string totals_text(const EinGraph& graph, const PlanComparison& comparison)
                         bytes_text(report.costs.most_received()), seconds_text(report.costs.seconds),
                         sites_computing_text(graph, report.plan), seconds_text(report.seconds));
   }
-  for (const auto& [planner, reason] : comparison.refused) text += fmt::format("{:<18} no plan: {}\n", planner, reason);
+  for (const PlanRefusal& refusal : comparison.refused)
+    text += fmt::format("{:<18} no plan: {}\n", refusal.planner, refusal.reason);
   return text;
 }
 

@@ -338,8 +338,8 @@ void add_plans(ordered_json& json, const Explanation& explained, const Folding& 
   json["alike"] = alike_json(graph, explained.comparison, folding);
   json["plans"] = std::move(plans);
   json["refused"] = ordered_json::array();
-  for (const auto& [planner, reason] : explained.comparison.refused)
-    json["refused"].push_back({{"planner", planner}, {"reason", reason}});
+  for (const PlanRefusal& refusal : explained.comparison.refused)
+    json["refused"].push_back({{"planner", refusal.planner}, {"reason", refusal.reason}});
 }
 
 /// A plan of relations. Bytes of such a plan are not modelled yet.

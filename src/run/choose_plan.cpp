@@ -1,6 +1,7 @@
 #include "run/choose_plan.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -26,6 +27,7 @@
 #include "run/memory.h"
 #include "run/out_of_core.h"
 #include "run/plan_memory.h"
+#include "run/plans_on_ranks.h"
 #include "run/recompute.h"
 
 namespace einrel {
@@ -60,25 +62,41 @@ Job ranks_explained(const RunRequest& request, std::optional<std::int64_t> decid
   return job;
 }
 
+/// A plan, and its tasks on ranks where they were made.
+struct PlanAndTasks {
+  ByPlan by_plan;
+  std::optional<PlannedTasks> tasks;
+};
+
+/// Whether a plan is to fit into the memory of each site as it is: nothing is given beforehand, or goes to disk.
+bool keeps_within_limit(const Asked& asked, const Job& job) { return job.is_started && !asked.spill; }
+
 /// The plan that was given, or the planner's; beside it those that it is compared with.
-ByPlan chosen_by_name(const Compiled& compiled, Asked& asked, bool within_limit) {
+PlansOnRanks plans_by_name(const Compiled& compiled, Asked& asked, TasksWanted wanted, const Job& job,
+                           const SourceText& source) {
   std::vector<std::string> planners = asked.compared;
-  const bool is_given = asked.given.has_value();
-  if (is_given) {
+  if (asked.given) {
     asked.plan.sites = asked.given->sites;
   } else {
     planners.insert(planners.begin(), asked.planner);
   }
   PlanRequest request = asked.plan;
-  if (!within_limit) request.memory.reset();
-  PlanComparison all = compare_plans(compiled, std::move(asked.given), planners, request);
-  ByPlan chosen{asked.plan, std::move(all.plans.front()), is_given, {}, std::move(all.refused)};
-  chosen.others.assign(std::make_move_iterator(all.plans.begin() + 1), std::make_move_iterator(all.plans.end()));
-  return chosen;
+  if (!keeps_within_limit(asked, job)) request.memory.reset();
+  return plans_side_by_side(compiled, asked.given, planners, request, wanted, source);
 }
 
-/// To make tasks of more would take long.
-constexpr std::size_t most_chunks_explained = std::size_t{1} << 16U;
+/// The first of them. Throws UserError with all reasons where there is none.
+PlanAndTasks first_of(PlansOnRanks plans, const Compiled& compiled, const Asked& asked) {
+  PlanComparison& all = plans.comparison;
+  if (all.plans.empty()) {
+    std::vector<std::string> reasons;
+    for (const PlanRefusal& refusal : all.refused) reasons.push_back(refusal_text(compiled, refusal));
+    throw UserError(fmt::format("{}", fmt::join(reasons, "\n")));
+  }
+  ByPlan chosen{asked.plan, std::move(all.plans.front()), asked.given.has_value(), {}, std::move(all.refused)};
+  chosen.others.assign(std::make_move_iterator(all.plans.begin() + 1), std::make_move_iterator(all.plans.end()));
+  return {std::move(chosen), std::move(plans.tasks)};
+}
 
 /// A plan of a program that has inputs by the names of the steps' states, where those lie.
 Plan plan_beside(const Compiled& program, const StepsChosen& steps, const PlanRequest& request) {
@@ -147,61 +165,28 @@ std::size_t threads_that_spill(const PlannedTasks& tasks, const TaskMemory& memo
   return threads;
 }
 
-/// Where each site is a process.
-bool is_held_by_sites(const TaskGraph& graph) { return graph.memory == SiteMemory::apart || graph.sites == 1; }
-
-/// The tasks of a plan that stays in memory; within a limit, inputs are read as late as they can be.
-PlannedTasks tasks_in_memory(const Compiled& compiled, ByPlan& by_plan, const Job& job) {
-  PlannedTasks tasks = tasks_of(compiled, by_plan.plan.plan, job);
-  if (by_plan.request.memory) read_late(tasks.graph, std::numeric_limits<std::int64_t>::max());
-  if (is_held_by_sites(tasks.graph)) raise_to_tasks(tasks, by_plan.plan.peak);
-  return tasks;
-}
-
-/// What a rank's limit leaves for arrays beside its tasks.
-std::int64_t left_beside(const PlannedTasks& tasks, const PlanRequest& request) {
-  return left_for_arrays(*request.memory, bookkeeping_by_starpu(tasks));
-}
-
-/// Asks the planner for a plan that leaves room for the bookkeeping of its tasks, where the one chosen does not.
-void make_room_for_bookkeeping(const Compiled& compiled, const std::string& planner, ByPlan& by_plan,
-                               PlannedTasks& tasks, const Job& job) {
-  constexpr int most_attempts = 3;
-  PlanRequest less = by_plan.request;
-  for (int attempt = 0; attempt < most_attempts; ++attempt) {
-    const std::int64_t left = left_beside(tasks, by_plan.request);
-    const std::int64_t pieces = by_plan.plan.peak.bytes - peak_of(compiled.graph, by_plan.plan.plan).bytes;
-    less.memory = std::max<std::int64_t>(0, left - pieces);  // planners know of none
-    if (*less.memory == 0 || by_plan.plan.peak.bytes <= left) return;
-    std::variant<PlanReport, PlanRefusal> next = try_plan(compiled, planner, less);
-    if (std::holds_alternative<PlanRefusal>(next)) return;
-    by_plan.plan = std::get<PlanReport>(std::move(next));
-    tasks = tasks_in_memory(compiled, by_plan, job);
-  }
-}
-
-/// Of a plan whose chunks stay in memory.
-void check_rank_fits(const Compiled& compiled, const ByPlan& by_plan, const PlannedTasks& tasks, std::size_t threads,
+/// Throws UserError where a plan whose chunks stay in memory does not fit on a rank.
+void check_rank_fits(const Compiled& compiled, const ByPlan& by_plan, const std::optional<PlannedTasks>& tasks,
                      const SourceText& source) {
   const std::optional<std::int64_t>& limit = by_plan.request.memory;
   if (!limit) return;
-  check_fits(compiled, by_plan.plan, by_plan.request, source);
-  PlanRequest beside = by_plan.request;
-  beside.memory = left_beside(tasks, by_plan.request);
-  if (*beside.memory == 0) check_tasks_fit(tasks, {*limit, threads, true}, uncut_labels(compiled));
-  check_fits(compiled, by_plan.plan, beside, source,
-             fmt::format("\n  beside it, {} of {}", bookkeeping_text(tasks, bookkeeping_by_starpu(tasks)),
-                         bytes_text(*limit)));
+  const std::optional<TooLarge> too_large = why_too_large(compiled, by_plan.plan, tasks, *limit, source);
+  if (too_large)
+    throw UserError(refusal_text(compiled, {by_plan.plan.plan.planner, too_large->reason, too_large->held}));
 }
 
-Chosen for_rank(const Compiled& compiled, const Asked& asked, ByPlan by_plan, const SourceText& source,
+Chosen for_rank(const Compiled& compiled, const Asked& asked, PlanAndTasks planned, const SourceText& source,
                 const Job& job) {
   const std::optional<std::int64_t> limit = asked.plan.memory;
   const bool may_spill = asked.spill && limit;
-  PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
-  if (!may_spill || by_plan.plan.peak.bytes <= chunk_memory(left_beside(tasks, by_plan.request), asked.threads)) {
-    if (limit && !by_plan.is_given) make_room_for_bookkeeping(compiled, asked.planner, by_plan, tasks, job);
-    check_rank_fits(compiled, by_plan, tasks, asked.threads, source);
+  ByPlan by_plan = std::move(planned.by_plan);
+  // A plan for one site has tasks that share a memory, as long as there is no other rank.
+  const bool are_its_own = planned.tasks && (by_plan.plan.plan.sites > 1 || job.ranks == 1);
+  PlannedTasks tasks = are_its_own ? *std::exchange(planned.tasks, std::nullopt)
+                                   : tasks_in_memory(compiled, by_plan.plan.plan, limit.has_value(), job);
+  raise_to_tasks(tasks, by_plan.plan.peak);
+  if (!may_spill || by_plan.plan.peak.bytes <= chunk_memory(left_beside(tasks, *limit), asked.threads)) {
+    check_rank_fits(compiled, by_plan, tasks, source);
     const std::int64_t most_bytes = by_plan.plan.peak.bytes;
     return {std::move(tasks), asked.threads, limit ? memory_in_order(asked.spill) : RunMemory{}, most_bytes,
             std::move(by_plan)};
@@ -215,15 +200,30 @@ Chosen for_rank(const Compiled& compiled, const Asked& asked, ByPlan by_plan, co
     by_plan.plan = std::move(fine.plan);
     tasks = std::move(fine.tasks);
   }
-  if (is_held_by_sites(tasks.graph)) raise_to_tasks(tasks, by_plan.plan.peak);
+  raise_to_tasks(tasks, by_plan.plan.peak);
   RunMemory spills = spilling(tasks, *limit, asked.spill, job);
   const std::int64_t most_bytes = by_plan.plan.peak.bytes;
   return {std::move(tasks), asked.threads, std::move(spills), most_bytes, std::move(by_plan)};
 }
 
-Chosen for_process(const Compiled& compiled, const Asked& asked, ByPlan by_plan, const Job& job) {
+/// The tasks of a plan that stays in memory, in the process that all of its sites share.
+PlannedTasks tasks_in_process(const Compiled& compiled, PlanAndTasks& planned, bool read_late, const Job& job) {
+  PlanReport& report = planned.by_plan.plan;
+  if (report.plan.sites > 1) {
+    planned.tasks.reset();  // those of ranks
+    raise_to_tasks(compiled, {MakesTasks::of_few_chunks, read_late}, report);
+    return tasks_in_memory(compiled, report.plan, read_late, job);
+  }
+  if (planned.tasks) return *std::exchange(planned.tasks, std::nullopt);
+  PlannedTasks tasks = tasks_in_memory(compiled, report.plan, read_late, job);
+  raise_to_tasks(tasks, report.peak);
+  return tasks;
+}
+
+Chosen for_process(const Compiled& compiled, const Asked& asked, PlanAndTasks planned, const Job& job) {
   const std::optional<std::int64_t> limit = asked.plan.memory;
-  PlannedTasks tasks = tasks_in_memory(compiled, by_plan, job);
+  PlannedTasks tasks = tasks_in_process(compiled, planned, limit.has_value(), job);
+  ByPlan by_plan = std::move(planned.by_plan);
   if (!limit) {
     const std::int64_t most_bytes = most_bytes_in_process(tasks.graph, {asked.threads});
     return {std::move(tasks), asked.threads, Unlimited{}, most_bytes, std::move(by_plan)};
@@ -303,7 +303,7 @@ Chosen choose_relations(const AlgebraPlan& plan, std::optional<std::int64_t> lim
                         const Job& job) {
   if (limit) give_back_at_once();
   ByRelations by_relations{facts_of(plan), {}};
-  if (request.explains && plan.ia.store.tuples() > most_chunks_explained)
+  if (request.explains && plan.ia.store.tuples() > most_chunks_looked_at)
     return {.tasks = {}, .threads = request.threads, .how = std::move(by_relations)};
   for (const IaId id : nodes_of(plan.ia.store, plan.ia.plan)) by_relations.bytes.push_back(bytes_of(plan.ia.store, id));
   Chosen chosen{tasks_of(plan, job), request.threads};
@@ -328,6 +328,11 @@ Chosen choose_relations(const Compiled& compiled, const RunRequest& request, con
   return chosen;
 }
 
+MakesTasks tasks_wanted(const RunRequest& request, const Asked& asked, const Job& job) {
+  if (request.explains) return MakesTasks::of_few_chunks;
+  return keeps_within_limit(asked, job) ? MakesTasks::always : MakesTasks::never;
+}
+
 /// `steps`: where the plan has their states where theirs has them.
 Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& own_job,
                   const StepsChosen* steps) {
@@ -338,23 +343,34 @@ Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const Sou
   Asked asked = asked_for(request, std::move(given), job);
   std::optional<Compiled> planned =
       planned_with_inputs(compiled, request, asked.plan.sites, asked.plan.memory && (!job.is_started || asked.spill));
-  if (!asked.given) {
-    std::optional<Compiled> again = recomputed_for(planned ? *planned : compiled, asked.plan, asked.threads, job);
+  const auto program = [&]() -> const Compiled& { return planned ? *planned : compiled; };
+  // Else what is looked for below tells whether anything has to be computed again.
+  const bool is_told = keeps_within_limit(asked, job) && asked.planner == default_planner && steps == nullptr;
+  if (!asked.given && !is_told) {
+    std::optional<Compiled> again = recomputed_for(program(), asked.plan, asked.threads, job);
     if (again) planned = std::move(again);
   }
-  const Compiled& program = planned ? *planned : compiled;
-  if (asked.given) check_placements(program.graph, *asked.given);
-  if (steps != nullptr) asked.given = plan_beside(program, *steps, asked.plan);
+  if (asked.given) check_placements(program().graph, *asked.given);
+  if (steps != nullptr) asked.given = plan_beside(program(), *steps, asked.plan);
   if (asked.plan.memory) give_back_at_once();
-  ByPlan by_plan = chosen_by_name(program, asked, job.is_started && !asked.spill);
-  if (request.explains && !has_few_chunks(by_plan.plan.plan)) {
-    check_fits(program, by_plan.plan, by_plan.request, source);
-    return {.tasks = {}, .threads = asked.threads, .how = std::move(by_plan), .planned = std::move(planned)};
+  const TasksWanted tasks{tasks_wanted(request, asked, job), asked.plan.memory.has_value()};
+  PlansOnRanks plans = plans_by_name(program(), asked, tasks, job, source);
+  if (plans.comparison.plans.empty() && is_told) {
+    std::optional<Compiled> again = recomputed_on_sites(program(), asked.plan);
+    if (again) {
+      planned = std::move(again);
+      plans = plans_by_name(program(), asked, tasks, job, source);
+    }
   }
-  const double planning = by_plan.plan.seconds;
+  PlanAndTasks by_name = first_of(std::move(plans), program(), asked);
+  if (request.explains && !has_few_chunks(by_name.by_plan.plan.plan)) {
+    check_rank_fits(program(), by_name.by_plan, std::nullopt, source);
+    return {.tasks = {}, .threads = asked.threads, .how = std::move(by_name.by_plan), .planned = std::move(planned)};
+  }
+  const double planning = by_name.by_plan.plan.seconds;
   const auto start = std::chrono::steady_clock::now();
-  Chosen chosen = job.is_started ? for_rank(program, asked, std::move(by_plan), source, job)
-                                 : for_process(program, asked, std::move(by_plan), job);
+  Chosen chosen = job.is_started ? for_rank(program(), asked, std::move(by_name), source, job)
+                                 : for_process(program(), asked, std::move(by_name), job);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ByPlan& made = std::get<ByPlan>(chosen.how);
   if (!made.is_given && !request.explains) made.plan.seconds = planning + seconds;  // and cutting it, and its tasks
@@ -363,16 +379,6 @@ Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const Sou
 }
 
 }  // namespace
-
-bool has_few_chunks(const Plan& plan) {
-  double chunks = 0;
-  for (const VertexPlan& vertex : plan.vertices) {
-    auto of_vertex = static_cast<double>(copies_of(vertex));
-    for (const std::int64_t parts : vertex.parts) of_vertex *= static_cast<double>(parts);
-    chunks += of_vertex;
-  }
-  return chunks <= static_cast<double>(most_chunks_explained);
-}
 
 bool fits_in_order(const PlannedTasks& tasks, std::int64_t limit, std::size_t threads) {
   const std::int64_t left = left_for_arrays(limit, bookkeeping_in_order(tasks));

@@ -77,9 +77,6 @@ struct StepsChosen {
 /// vertex, its need and the limit; `source` is what messages quote.
 Chosen choose(const Compiled& compiled, const RunRequest& request, const SourceText& source, const Job& job);
 
-/// Whether EXPLAIN makes the tasks of a plan: of more chunks it would take long.
-bool has_few_chunks(const Plan& plan);
-
 /// How another program runs that takes the states of these steps, or gives them: on the same ranks, or as many sites of
 /// this process, by a plan that has states where that of the steps has them, so that their bits are the same; or within
 /// their limit of memory of this process; else by itself. Throws as `choose` does.

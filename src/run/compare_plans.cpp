@@ -24,9 +24,6 @@ std::set<std::string> labels_of_plans(const EinGraph& graph) {
   return labels;
 }
 
-namespace {
-
-/// Throws UserError unless the label that PlanRequest::batch names is one of the program's.
 void check_batch(const EinGraph& graph, const PlanRequest& request) {
   if (!request.batch) return;
   const std::set<std::string> labels = labels_of_plans(graph);
@@ -37,8 +34,6 @@ void check_batch(const EinGraph& graph, const PlanRequest& request) {
                               printable(*request.batch),
                               !near.empty() ? near : fmt::format("its labels are: {}", fmt::join(known, ", "))));
 }
-
-}  // namespace
 
 std::variant<PlanReport, PlanRefusal> try_plan(const Compiled& compiled, const std::string& planner,
                                                const PlanRequest& request) {
@@ -55,47 +50,16 @@ std::variant<PlanReport, PlanRefusal> try_plan(const Compiled& compiled, const s
 }
 
 std::string refusal_text(const Compiled& compiled, const PlanRefusal& refusal) {
+  if (!refusal.held.empty())
+    return fmt::format("the plan by {} does not fit: {}{}", refusal.planner, refusal.reason, refusal.held);
   return fmt::format("planner {} has no plan for {}: {}", refusal.planner, printable(compiled.name), refusal.reason);
 }
 
 PlanReport plan_with(const Compiled& compiled, const std::string& planner, const PlanRequest& request) {
-  return std::move(compare_plans(compiled, std::nullopt, {planner}, request).plans.front());
-}
-
-PlanComparison plans_side_by_side(const Compiled& compiled, std::optional<Plan> given,
-                                  const std::vector<std::string>& planners, const PlanRequest& request) {
   check_batch(compiled.graph, request);
-  PlanComparison comparison;
-  PlanRequest searched = request;
-  if (given) {
-    searched.beside.push_back(*given);
-    comparison.plans.push_back(report_of(compiled, std::move(*given), request));
-  }
-  std::vector<std::variant<PlanReport, PlanRefusal>> planned(planners.size());
-  std::vector<std::size_t> searches;
-  for (std::size_t p = 0; p < planners.size(); ++p) {
-    if (starts_from_others(planners[p])) {
-      searches.push_back(p);
-      continue;
-    }
-    planned[p] = try_plan(compiled, planners[p], request);
-    if (const auto* const report = std::get_if<PlanReport>(&planned[p])) searched.beside.push_back(report->plan);
-  }
-  for (const std::size_t p : searches) planned[p] = try_plan(compiled, planners[p], searched);
-  for (auto& each : planned) {
-    if (auto* const report = std::get_if<PlanReport>(&each)) comparison.plans.push_back(std::move(*report));
-    if (auto* const refusal = std::get_if<PlanRefusal>(&each)) comparison.refused.push_back(std::move(*refusal));
-  }
-  return comparison;
-}
-
-PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
-                             const std::vector<std::string>& planners, const PlanRequest& request) {
-  PlanComparison comparison = plans_side_by_side(compiled, std::move(given), planners, request);
-  if (!comparison.plans.empty()) return comparison;
-  std::vector<std::string> reasons;
-  for (const PlanRefusal& refusal : comparison.refused) reasons.push_back(refusal_text(compiled, refusal));
-  throw UserError(fmt::format("{}", fmt::join(reasons, "\n")));
+  std::variant<PlanReport, PlanRefusal> planned = try_plan(compiled, planner, request);
+  if (const auto* const refusal = std::get_if<PlanRefusal>(&planned)) throw UserError(refusal_text(compiled, *refusal));
+  return std::get<PlanReport>(std::move(planned));
 }
 
 void verify_cuts(const Compiled& compiled, PlanComparison& comparison) {

@@ -26,8 +26,8 @@ struct PlanReport {
   Plan plan;
   PlanCosts costs;
   std::vector<std::optional<double>> least;  ///< per vertex: bytes that it moves at least, see lower_bound.h
-  SitePeak peak;
-  double seconds = 0;  ///< that planning took
+  SitePeak peak;                             ///< raised to what tasks hold, where those were made
+  double seconds = 0;                        ///< that planning took
   /// Of a plan that one program over a mesh says: the same planner's among all plans; nothing where it has none.
   std::optional<PlanCosts> unrestricted = std::nullopt;
   std::optional<VerifiedCuts> verified = std::nullopt;
@@ -37,6 +37,7 @@ struct PlanReport {
 struct PlanRefusal {
   std::string planner;
   std::string reason;
+  std::string held = "";  ///< what its plan holds, line by line, where it has one that does not fit
 };
 
 /// Plans of a program side by side, and planners that have none.
@@ -45,21 +46,18 @@ struct PlanComparison {
   std::vector<PlanRefusal> refused;
 };
 
-/// The plan of one planner, or why it has none. Throws UserError where there is no planner of this name.
+/// Throws UserError unless the label that PlanRequest::batch names is one of the program's.
+void check_batch(const EinGraph& graph, const PlanRequest& request);
+
+/// The plan of one planner, or why it has none; its peak is what searches reckon with (peak_of), and request.memory a
+/// limit of that. Throws UserError where there is no planner of this name.
 std::variant<PlanReport, PlanRefusal> try_plan(const Compiled& compiled, const std::string& planner,
                                                const PlanRequest& request);
 /// What is said where that is all that was asked for.
 std::string refusal_text(const Compiled& compiled, const PlanRefusal& refusal);
-/// The plan of one planner. Throws UserError with the reason where it has none.
+/// The plan of one planner, as try_plan has it. Throws UserError with the reason where there is none, and for a label
+/// to cut that the program does not have.
 PlanReport plan_with(const Compiled& compiled, const std::string& planner, const PlanRequest& request);
-
-/// The plan that is given, if any, and those of planners, maybe none of them. Throws UserError for a label to cut that
-/// the program does not have.
-PlanComparison plans_side_by_side(const Compiled& compiled, std::optional<Plan> given,
-                                  const std::vector<std::string>& planners, const PlanRequest& request);
-/// The same. Throws UserError with all reasons where there is no plan at all.
-PlanComparison compare_plans(const Compiled& compiled, std::optional<Plan> given,
-                             const std::vector<std::string>& planners, const PlanRequest& request);
 
 /// Compares the cuts of plans by kcut with the best of all cuts at once.
 void verify_cuts(const Compiled& compiled, PlanComparison& comparison);

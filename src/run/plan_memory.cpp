@@ -6,10 +6,11 @@
 #include <algorithm>
 #include <array>
 
-#include "base/error.h"
 #include "base/text.h"
 #include "plan/planners/within_memory.h"
+#include "run/bookkeeping.h"
 #include "run/made_of_expressions.h"
+#include "run/out_of_core.h"
 
 namespace einrel {
 
@@ -34,13 +35,26 @@ std::string tensors_text(const EinGraph& graph, const SitePeak& peak, const Sour
   return fmt::format("{}", fmt::join(texts, ", "));
 }
 
-void check_fits(const Compiled& compiled, const PlanReport& report, const PlanRequest& request,
-                const SourceText& source, const std::string& more) {
-  if (!request.memory) return;
-  const std::string reason = over_limit(compiled.graph, report.peak, *request.memory);
-  if (reason.empty()) return;
-  throw UserError(fmt::format("the plan by {} does not fit: {}\n  it holds {}{}", report.plan.planner, reason,
-                              tensors_text(compiled.graph, report.peak, source), more));
+std::int64_t left_beside(const std::optional<PlannedTasks>& tasks, std::int64_t limit) {
+  return tasks ? left_for_arrays(limit, bookkeeping_by_starpu(*tasks)) : limit;
+}
+
+std::optional<TooLarge> why_too_large(const Compiled& compiled, const PlanReport& report,
+                                      const std::optional<PlannedTasks>& tasks, std::int64_t limit,
+                                      const SourceText& source) {
+  const std::int64_t left = left_beside(tasks, limit);
+  if (left > 0 && report.peak.bytes <= left) return std::nullopt;
+  std::string held = fmt::format("\n  it holds {}", tensors_text(compiled.graph, report.peak, source));
+  if (report.peak.bytes > limit) return TooLarge{over_limit(compiled.graph, report.peak, limit), std::move(held)};
+  const Bookkeeping bookkeeping = bookkeeping_by_starpu(*tasks);
+  const std::int64_t enough = least_that(limit, [&](std::int64_t more) {
+    return left_for_arrays(more, bookkeeping) >= std::max<std::int64_t>(report.peak.bytes, 1);
+  });
+  const std::string help = fmt::format("\n  help: give at least {}, or more ranks", bytes_text(rounded_up(enough)));
+  const std::string beside = bookkeeping_text(*tasks, bookkeeping);
+  if (left == 0) return TooLarge{fmt::format("--memory {} is too little: {}", bytes_text(limit), beside), held + help};
+  return TooLarge{over_limit(compiled.graph, report.peak, left),
+                  fmt::format("{}\n  beside it, {} of {}{}", held, beside, bytes_text(limit), help)};
 }
 
 }  // namespace einrel

@@ -8,6 +8,7 @@
 #include "einsum/graph/vertex_facts.h"
 #include "exec/memory/alive.h"
 #include "exec/tasks/read_late.h"
+#include "plan/cost/least_memory.h"
 #include "plan/planners/default_planner.h"
 #include "plan/refine/recompute.h"
 #include "run/choose_plan.h"
@@ -89,11 +90,7 @@ std::optional<Compiled> recomputed_in_process(const Compiled& compiled, std::int
 
 std::optional<Compiled> recomputed_on_sites(const Compiled& compiled, const PlanRequest& request) {
   if (!request.memory || skips(compiled, recompute_pass)) return std::nullopt;
-  if (2 * bytes_of_all(compiled.graph) <= static_cast<double>(*request.memory))
-    return std::nullopt;  // copies and partial results come on top
-  const std::variant<PlanReport, PlanRefusal> within = try_plan(compiled, default_planner, request);
-  const auto* const report = std::get_if<PlanReport>(&within);
-  if (report != nullptr && report->peak.bytes <= *request.memory) return std::nullopt;
+  if (least_input_bytes(compiled.graph, request.sites) > *request.memory) return std::nullopt;
   PlanRequest without_limit = request;
   without_limit.memory.reset();
   const PlanReport free = plan_with(compiled, default_planner, without_limit);
@@ -112,7 +109,12 @@ std::optional<Compiled> recomputed_on_sites(const Compiled& compiled, const Plan
 std::optional<Compiled> recomputed_for(const Compiled& compiled, const PlanRequest& request, std::size_t threads,
                                        const Job& job) {
   if (!request.memory) return std::nullopt;
-  if (job.is_started) return recomputed_on_sites(compiled, request);
+  if (job.is_started) {
+    if (2 * bytes_of_all(compiled.graph) <= static_cast<double>(*request.memory))
+      return std::nullopt;  // copies and partial results come on top
+    const bool has_plan = std::holds_alternative<PlanReport>(try_plan(compiled, default_planner, request));
+    return has_plan ? std::nullopt : recomputed_on_sites(compiled, request);
+  }
   if (request.sites > 1) return std::nullopt;
   return recomputed_in_process(compiled, *request.memory, threads);
 }

@@ -1,24 +1,15 @@
 #include "run/sweep.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <utility>
 
-#include "base/text.h"
+#include "run/plans_on_ranks.h"
 
 namespace einrel {
 namespace {
 
 /// Plans that are told apart by less are equal for whoever pays for sites.
 constexpr double about_as_fast = 1.05;
-
-/// A plan that takes more memory than a site may have is none.
-std::variant<PlanReport, PlanRefusal> within_memory(PlanReport report, const PlanRequest& request) {
-  if (!request.memory || report.peak.bytes <= *request.memory) return report;
-  return PlanRefusal{report.plan.planner, fmt::format("a site holds {}, and may hold {}", bytes_text(report.peak.bytes),
-                                                      bytes_text(*request.memory))};
-}
 
 }  // namespace
 
@@ -34,7 +25,7 @@ std::optional<double> SweptPlan::dollars() const {
   return report->costs.seconds_of_later_steps() / seconds_per_hour * dollars_per_hour;
 }
 
-std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wanted) {
+std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wanted, const SourceText& source) {
   std::vector<SweptPlan> plans;
   for (const std::optional<std::string>& machine : wanted.machines) {
     for (const std::optional<std::int64_t>& sites : wanted.sites) {
@@ -43,11 +34,13 @@ std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wante
       one.sites = sites;
       const PlanRequest request = plan_request(one);
       const std::optional<Compiled> planned = planned_with_inputs(compiled, one, request.sites, false);
+      const TasksWanted tasks{MakesTasks::of_few_chunks, request.memory.has_value()};
       auto [reports, refused] =
-          plans_side_by_side(planned ? *planned : compiled, std::nullopt, wanted.planners, request);
+          plans_side_by_side(planned ? *planned : compiled, std::nullopt, wanted.planners, request, tasks, source)
+              .comparison;
       const double price = request.machine.dollars_per_hour * static_cast<double>(request.sites);
       for (PlanReport& report : reports)
-        plans.push_back({request.machine.name, request.sites, price, within_memory(std::move(report), request)});
+        plans.push_back({request.machine.name, request.sites, price, std::move(report)});
       for (PlanRefusal& refusal : refused)
         plans.push_back({request.machine.name, request.sites, price, std::move(refusal)});
     }

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/source.h"
 #include "run/compare_plans.h"
 #include "run/run_request.h"
 
@@ -31,8 +32,8 @@ struct SweptPlan {
 };
 
 /// Machines in order, for each the numbers of sites, and for each of these the planners. Throws UserError as
-/// compare_plans does, but not where a planner has no plan, or one that needs more memory than a site may have.
-std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wanted);
+/// plans_side_by_side does. `source` is what reasons quote.
+std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wanted, const SourceText& source);
 
 /// Where fewer sites are about as fast as the most asked for: of each machine and planner the fewest that are within 5
 /// % of the fastest.

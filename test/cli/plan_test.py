@@ -137,7 +137,7 @@ class Sweep(PlanTest):
         for row in rows:
             self.assertTrue("refused" in row or row["peak_memory"] <= 90e6, row)
         refused = next(row["refused"] for row in rows if row["planner"] == "data")
-        self.assertRegex(refused, r"a site holds [0-9.]+ MB, and may hold 90 MB")
+        self.assertRegex(refused, r"needs [0-9.]+ MB on site \d+, and the limit is 90 MB a site")
 
     def test_shows_each_of_many_steps(self):
         self.program = self.text_file("steps.ein", "dims i=2000 j=2000\ninput A[i,j]\nstate x[i] = 1\ny[j] = sum[i] A[i,j] * x[i]\n"

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
+#include "plan/cost/least_memory.h"
 #include "plan/layout.h"
 #include "plan/routes.h"
 #include "plan/staying_inputs.h"
@@ -59,14 +60,17 @@ struct Holding {
 class Holdings {
  public:
   Holdings(const EinGraph& graph, const Plan& plan)
-      : graph_(graph), plan_(plan), transfers_(plan.sites), routes_(graph, plan, transfers_) {}
+      : graph_(graph),
+        plan_(plan),
+        transfers_(plan.sites),
+        routes_(graph, plan, transfers_),
+        last_(last_readers(graph)) {}
   Holdings(const Holdings&) = delete;
   Holdings& operator=(const Holdings&) = delete;
   ~Holdings() = default;
 
   /// They point into this.
   std::vector<Holding> run() {
-    find_last_readers();
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
       store(v);
       for (const std::size_t operand : operands_read(graph_.vertices[v])) bring(v, operand);
@@ -79,22 +83,6 @@ class Holdings {
   }
 
  private:
-  void find_last_readers() {
-    const std::size_t count = graph_.vertices.size();
-    last_.resize(count);
-    for (std::size_t v = 0; v < count; ++v) {
-      if (!is_input(graph_.vertices[v])) last_[v] = v;
-      for (const std::size_t operand : operands_read(graph_.vertices[v])) {
-        last_[graph_.vertices[v].inputs[operand].index] = v;
-      }
-    }
-    for (const VertexId output : graph_.outputs) last_[output.index] = count - 1;
-    for (const State& state : graph_.steps.states) last_[state.now.index] = count - 1;
-    for (std::size_t v = 0; v < count; ++v) {
-      if (last_[v] && stays(graph_.vertices[v])) last_[v] = count - 1;
-    }
-  }
-
   void store(std::size_t v) {
     if (!last_[v]) return;  // an input that nobody reads
     const Vertex& tensor = graph_.vertices[v];
@@ -171,7 +159,7 @@ class Holdings {
   std::map<std::pair<Layout, Shape>, std::vector<std::int64_t>> held_;  // elements per site
   Routes routes_;
   std::map<std::pair<std::size_t, std::size_t>, Holding> copies_;  // tensors and their routes
-  std::vector<std::optional<std::size_t>> last_;                   // per tensor, when it is needed for the last time
+  std::vector<std::optional<std::size_t>> last_;                   // last_readers
   std::vector<Holding> all_;
 };
 

@@ -11,6 +11,7 @@
 #include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
+#include "plan/cost/least_memory.h"
 #include "plan/placed_inputs.h"
 #include "plan/planners/baselines.h"
 #include "plan/planners/best.h"
@@ -57,6 +58,10 @@ std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& requ
 }
 
 Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
+  if (request.memory) {
+    std::string reason = always_over_limit(graph, request.sites, *request.memory);
+    if (!reason.empty()) return reason;
+  }
   const std::vector<Plan> others = plans_of_others(graph, request);
   if (request.spmd) return spmd_plan(graph, request, others);
   const OtherPlans others_of_fewer = [&](std::int64_t sites) {
