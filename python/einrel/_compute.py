@@ -16,6 +16,7 @@ from ._names import names_of
 from ._native import ExplainOptions, RunOptions, State
 
 Memory = int | str | None
+Placement = Mapping[str | int, int] | Sequence[tuple[str | int, int]]
 Part = TypeVar("Part")
 
 
@@ -145,14 +146,18 @@ def explain_options(
     spmd: bool = False,
     steps: int | None = None,
     fed: Sequence[str] = (),
+    placements: Mapping[str, Placement] | None = None,
     **unknown: Any,
 ) -> ExplainOptions:
     """What to plan for, as `einrel explain` takes it; with several planners the plans are compared.
 
     With `steps` the plan is for so many runs: inputs stay where the first brings them, but for those of `fed`, which
-    are new in each.
+    are new in each. `placements` says by name where inputs lie already: numbers of sites by label, by number of a
+    dimension, or of "copies". These are the digits of a site's number, the highest first: `{"X": {"b": 4, "f": 2}}`
+    has part 3 of b and part 1 of f on site 7; `{"X": {}}` is whole on site 0. Pairs may stand in the place of a dict.
     """
-    _known(unknown, ("sites", "planners", "cost", "machine", "memory", "batch", "spmd", "steps", "fed"))
+    known = ("sites", "planners", "cost", "machine", "memory", "batch", "spmd", "steps", "fed", "placements")
+    _known(unknown, known)
     names = [planners] if isinstance(planners, str) else [text_of("planners", name) for name in planners]
     return ExplainOptions(
         sites=optional(whole_of, "sites", sites),
@@ -164,7 +169,22 @@ def explain_options(
         spmd=bool(spmd),
         steps=None if steps is None else whole_of("steps", steps, 0),
         fed=[fed] if isinstance(fed, str) else [text_of("fed", name) for name in fed],
+        placements=by_name("placements", placements, "{'X': {'b': 4}}", _placement_of),
     )
+
+
+def _placement_of(name: str, given: Any) -> list[tuple[str, int]]:
+    """Where one input lies, as digits of the numbers of sites."""
+    try:
+        pairs = [(along, sites) for along, sites in (given.items() if isinstance(given, Mapping) else given)]
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name}={given!r} is no mapping from labels or dimensions to numbers of sites, such as {{0: 4}}"
+        ) from None
+    return [
+        (along if isinstance(along, str) else str(whole_of(name, along, 0)), whole_of(f"{name}[{along!r}]", sites))
+        for along, sites in pairs
+    ]
 
 
 def compute(*arrays: Array, **options: Any) -> tuple[Array, ...]:

@@ -17,6 +17,7 @@ from ._native import Node
 from ._numbers import is_number
 from ._parts import is_within_transformation
 from ._program import Program
+from ._shardings import Lying, lying
 from ._trees import unflatten
 
 
@@ -42,12 +43,14 @@ class JaxJitted:
             return self._jitted(*arguments, **named)
         leaves: list[Any] = []
         call = self._call(arguments, named, leaves)
-        if call not in self._compiled:
-            module = to_jax(self._program(call), **self._options)
-            mesh = module.make_mesh()
+        lies = self._lying(call, leaves)
+        known = self._compiled.setdefault(call, {})
+        if lies not in known:
+            module = to_jax(self._program(call), **self._options_for(lies))
+            mesh = module.make_mesh(lies.devices or None)
             held = {name: np.asarray(Array(node)) for name, node in _held(call).items()}
-            self._compiled[call] = module, mesh, module.step(mesh), held
-        module, mesh, step, held = self._compiled[call]
+            known[lies] = module, mesh, module.step(mesh), held
+        module, mesh, step, held = known[lies]
         given = {f"x{i}": leaf for i, leaf in enumerate(leaves)} | held
         results = step(module.place(mesh, {name: given[name] for name in module.INPUTS}))
         return unflatten(call.form, [results[f"result{i}"] for i in range(len(call.stages.wanted))])
@@ -70,10 +73,25 @@ class JaxJitted:
         inputs = {f"x{i}": node for i, node in enumerate(call.arguments)} | _held(call)
         return Program(_native.program_text(outputs, inputs), None, self.__name__)
 
+    def _lying(self, call: Any, leaves: list[Any]) -> Lying:
+        """Where those lie that results are computed of."""
+        read = set(_native.leaves(call.stages.wanted))
+        named = zip(call.arguments, leaves)
+        return lying(
+            {f"x{i}": leaf for i, (node, leaf) in enumerate(named) if node in read}, self._options.get("sites")
+        )
+
+    def _options_for(self, lies: Lying) -> dict[str, Any]:
+        """Those of the plan, which takes arrays on several devices from where they lie."""
+        if not lies.placements:
+            return self._options
+        return {**self._options, "sites": len(lies.devices), "placements": dict(lies.placements)}
+
     def source(self, *arguments: Any, **named: Any) -> str:
         """The module that arguments like these are computed by, as text."""
         leaves: list[Any] = []
-        return jax_source(self._program(self._call(arguments, named, leaves)), **self._options)
+        call = self._call(arguments, named, leaves)
+        return jax_source(self._program(call), **self._options_for(self._lying(call, leaves)))
 
 
 def _held(call: Any) -> dict[str, Node]:

@@ -182,7 +182,7 @@ class Jitted:
         return call.stages.html(options, names)
 
 
-_EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory", "batch", "spmd")
+_EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory", "batch", "spmd", "placements")
 
 
 class _Method:

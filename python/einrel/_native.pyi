@@ -121,6 +121,7 @@ class ExplainOptions:
         spmd: bool = False,
         steps: int | None = None,
         fed: Sequence[str] = ...,
+        placements: Mapping[str, Sequence[tuple[str, int]]] = ...,
     ) -> None: ...
 
 @final

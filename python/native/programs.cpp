@@ -270,7 +270,8 @@ void bind_options(nb::module_& module) {
       .def(
           "__init__",
           [](api::ExplainOptions* self, Number sites, std::vector<std::string> planners, const Text& cost, Text machine,
-             Number memory, Text batch, bool spmd, std::optional<std::size_t> steps, std::vector<std::string> fed) {
+             Number memory, Text batch, bool spmd, std::optional<std::size_t> steps, std::vector<std::string> fed,
+             api::Placements placements) {
             new (self) api::ExplainOptions{.sites = sites,  // owned by Python
                                            .planners = std::move(planners),
                                            .cost = cost_named(cost),
@@ -279,12 +280,14 @@ void bind_options(nb::module_& module) {
                                            .batch = std::move(batch),
                                            .spmd = spmd,
                                            .steps = steps,
-                                           .fed = std::move(fed)};
+                                           .fed = std::move(fed),
+                                           .placements = std::move(placements)};
           },
           nb::kw_only(), nb::arg("sites").none() = nb::none(), nb::arg("planners") = std::vector<std::string>{},
           nb::arg("cost").none() = nb::none(), nb::arg("machine").none() = nb::none(),
           nb::arg("memory").none() = nb::none(), nb::arg("batch").none() = nb::none(), nb::arg("spmd") = false,
-          nb::arg("steps").none() = nb::none(), nb::arg("fed") = std::vector<std::string>{});
+          nb::arg("steps").none() = nb::none(), nb::arg("fed") = std::vector<std::string>{},
+          nb::arg("placements") = api::Placements{});
 }
 
 /// A path as text, which Python's may be.

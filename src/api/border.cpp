@@ -42,6 +42,7 @@ constexpr std::array known_options{
     KnownOption{"feed", "feeds", Takes::named_value},
     KnownOption{"test", "test", Takes::named_value},
     KnownOption{"batch", "batch", Takes::named_value},
+    KnownOption{"placement", "placements", Takes::named_value},
     KnownOption{"epochs", "epochs"},
     KnownOption{"header", "header"},
     KnownOption{"hold-out", "hold_out"},

@@ -63,6 +63,7 @@ RunRequest request_of(const ExplainOptions& options) {
   request.fed = {options.fed.begin(), options.fed.end()};
   if (!request.fed.empty() && !options.steps)
     throw UserError("the option 'fed' names inputs that are new in each step: give the option 'steps', too");
+  request.placements = options.placements;
   request.explains = true;
   request.spmd = options.spmd;
   request.threads = threads_of(std::nullopt, {});

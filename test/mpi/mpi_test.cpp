@@ -24,6 +24,7 @@
 #include "lang/corpus.h"
 #include "lang/expectations.h"
 #include "plan/lower.h"
+#include "plan/placed_inputs.h"
 #include "plan/planners/planner.h"
 #include "plan/staying_inputs.h"
 #include "run/algebra.h"
@@ -191,8 +192,13 @@ TEST(Ranks, GiveTheBitsOfSitesThatShareMemory) {
     Random random(seed);
     const std::string& text = programs[seed % programs.size()];
     SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + text);
-    const EinGraph graph = einrel::graph_of(text);
-    const LoweredPlan lowered = lower(graph, random_plan(random, graph, job().ranks));
+    const EinGraph free = einrel::graph_of(text);
+    const GivenPlacements placements =
+        seed / programs.size() % 2 == 0 ? GivenPlacements{} : random_placements(random, free, job().ranks);
+    const EinGraph graph = with_placed_inputs(free, placements, job().ranks);
+    Plan plan = random_plan(random, graph, job().ranks);
+    plan.sites = job().ranks;
+    const LoweredPlan lowered = lower(graph, plan);
     const TensorBindings inputs = uneven_inputs(random, graph);
     const Outputs outputs = run_on_ranks(lowered.ia.store, lowered.ia.plan, inputs, {});
     if (job().rank != 0) continue;
@@ -285,6 +291,36 @@ TEST(Ranks, BringInputsThatStayOnce) {
     }
   }
   EXPECT_TRUE(job().rank != 0 || saved > 1000) << saved;
+}
+
+/// Ranks receive what the plan counts of inputs that it had to take from where they lie.
+TEST(Ranks, TakeInputsFromWhereTheyLie) {
+  if (process().is_limited) return;  // as above
+  const ExecutorAtRest at_rest;
+  std::int64_t moved = 0;
+  for (std::uint64_t seed = 0; seed < plannable_programs().size(); ++seed) {
+    Random random(seed);
+    const std::string& text = plannable_programs()[seed];
+    SCOPED_TRACE(fmt::format("seed {}\n{}", seed, text));
+    Compiled compiled = compile("placed", einrel::graph_of(text));
+    compiled.graph =
+        with_placed_inputs(compiled.graph, random_placements(random, compiled.graph, job().ranks), job().ranks);
+    const Plan plan = std::get<Plan>(
+        planner_named("eindecomp").plan(compiled.graph, {.sites = job().ranks, .machine = {}, .batch = {}}));
+    const TensorBindings inputs = uneven_inputs(random, compiled.graph);
+    const PlanCosts costs = costs_of(compiled.graph, plan, {});
+    bench::reset_moved_bytes();
+    const StepsOnRanks run = steps_on_ranks(tasks_of(compiled, plan, job()), sources_of(inputs), {});
+    std::int64_t counted = 0;
+    for (const std::vector<double>& rank : gather(job(), {static_cast<double>(bench::moved_bytes().of_starpu)}))
+      counted += static_cast<std::int64_t>(rank.front());
+    if (job().rank != 0) continue;
+    EXPECT_EQ(counted, costs.bytes);
+    for (std::size_t site = 0; site < costs.received.size(); ++site)
+      EXPECT_EQ(run.report.received[site], costs.received[site]);
+    moved += counted;
+  }
+  EXPECT_TRUE(job().rank != 0 || moved > 1000) << moved;
 }
 
 TEST(Ranks, ComputeWhatTheDocumentsOfTheLanguageSay) {

@@ -84,6 +84,7 @@ using api::EinsumOptions;
 using api::ExplainOptions;
 using api::LabelNames;
 using api::peak_memory;
+using api::Placements;
 using api::Program;
 using api::Ranks;
 using api::RunOptions;

@@ -15,6 +15,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace einrel::api {
@@ -29,6 +30,11 @@ struct TensorInfo {
   std::vector<std::string> labels;                   ///< one per dimension; one that several make up is "(h d)"
   std::vector<std::optional<std::int64_t>> extents;  ///< one per dimension; none where the data decide
 };
+
+/// Where inputs lie already, by name: numbers of sites along labels by which they are read, along dimensions ("0"), or
+/// of copies ("copies"). These are the digits of a site's number, the highest first: `{{"X", {{"b", 4}, {"f", 2}}}}`
+/// has part 3 of b and part 1 of f on site 7. None: whole, on site 0. Plans take these inputs from there.
+using Placements = std::map<std::string, std::vector<std::pair<std::string, std::int64_t>>>;
 
 /// What the planner `eindecomp` makes least.
 enum class Cost : std::uint8_t {
@@ -107,6 +113,7 @@ struct ExplainOptions {
   /// steps least. Else once.
   std::optional<std::size_t> steps = {};
   std::vector<std::string> fed = {};  ///< inputs that are new in each of the steps
+  Placements placements = {};         ///< inputs that lie on the sites already: what another place needs is moved
 };
 
 /// What labels are called in plans and in what is said of them. Statements of a program that is built name them each by
