@@ -18,7 +18,7 @@ from ._numbers import is_number
 from ._parts import is_within_transformation
 from ._program import Program
 from ._shardings import Lying, lying
-from ._trees import unflatten
+from ._trees import leaf_of, unflatten
 
 
 class JaxJitted:
@@ -57,7 +57,7 @@ class JaxJitted:
 
     def _call(self, arguments: tuple[Any, ...], named: Mapping[str, Any], leaves: list[Any]) -> Any:
         """The call as it was traced; appends the leaves of the arguments."""
-        form = self._jitted._static.form(arguments, named, leaves)
+        form = self._jitted._static.form(arguments, named, leaves, _leaf)
         numbers = [leaf for leaf in leaves if is_number(leaf)]
         call = self._jitted._trace(form, [leaf if is_number(leaf) else _alike(leaf) for leaf in leaves])
         call.course.check(numbers)
@@ -98,6 +98,11 @@ def _held(call: Any) -> dict[str, Node]:
     """The arrays that a traced function took from around it, by the names of their inputs; numbers are in its text."""
     nodes = _native.leaves(call.stages.wanted)
     return {f"held{i}": node for i, node in enumerate(nodes) if node not in call.arguments and node.type.shape}
+
+
+def _leaf(value: Any) -> Any:
+    """An array of JAX as it is, which may lie on devices; else one of ours, or a number."""
+    return value if hasattr(value, "sharding") else leaf_of(value)
 
 
 def _alike(leaf: Any) -> Any:

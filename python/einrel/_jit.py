@@ -19,7 +19,7 @@ from ._names import holding_named, name_of_place
 from ._native import Node
 from ._numbers import Course, is_number
 from ._parts import Stages, is_within_transformation, part_of, within_transformation
-from ._trees import check_unchanged, constant, flatten, has_attributes, places, unflatten
+from ._trees import check_unchanged, constant, flatten, has_attributes, leaf_of, places, unflatten
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -45,12 +45,20 @@ class _Static:
         self._names = set(by_name) | {given[i].name for i in places if i < len(given) and given[i].name in plain}
         self._places = set(places) | {i for i, one in enumerate(given) if one.name in by_name}
 
-    def form(self, arguments: Sequence[Any], named: Mapping[str, Any], leaves: list[Any]) -> Any:
+    def form(
+        self,
+        arguments: Sequence[Any],
+        named: Mapping[str, Any],
+        leaves: list[Any],
+        leaf: Callable[[Any], Any] = leaf_of,
+    ) -> Any:
         """The form of a call, whose leaves are appended."""
         if not self._places and not self._names:
-            return flatten((arguments, dict(named)), leaves)
-        parts = tuple(constant(x) if i in self._places else flatten(x, leaves) for i, x in enumerate(arguments))
-        by_name = tuple((name, constant(x) if name in self._names else flatten(x, leaves)) for name, x in named.items())
+            return flatten((arguments, dict(named)), leaves, leaf)
+        parts = tuple(constant(x) if i in self._places else flatten(x, leaves, leaf) for i, x in enumerate(arguments))
+        by_name = tuple(
+            (name, constant(x) if name in self._names else flatten(x, leaves, leaf)) for name, x in named.items()
+        )
         return ("tuple", (("tuple", parts), ("dict", by_name)))
 
 
