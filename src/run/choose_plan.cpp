@@ -341,6 +341,7 @@ Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const Sou
   if (!asks_for_plan(request, job)) return {whole_tasks(compiled), request.threads};
   if (request.planner && plans_relations(*request.planner)) return choose_relations(compiled, request, job);
   Asked asked = asked_for(request, std::move(given), job);
+  check_ranks(asked.given ? asked.given->sites : asked.plan.sites, job);
   std::optional<Compiled> planned =
       planned_with_inputs(compiled, request, asked.plan.sites, asked.plan.memory && (!job.is_started || asked.spill));
   const auto program = [&]() -> const Compiled& { return planned ? *planned : compiled; };

@@ -20,8 +20,6 @@ std::string name_of(const PlannedTasks& tasks, std::size_t task) {
   return vertex ? tasks.names[*vertex] : "label values";
 }
 
-namespace {
-
 void check_ranks(std::int64_t sites, const Job& job) {
   if (!job.is_started || sites <= job.ranks) return;
   throw UserError(
@@ -29,6 +27,8 @@ void check_ranks(std::int64_t sites, const Job& job) {
                   "job with mpirun -n {}, or plan for --sites {}",
                   sites, job.ranks, job.ranks == 1 ? "rank" : "ranks", sites, job.ranks));
 }
+
+namespace {
 
 /// Without the names of what they belong to.
 PlannedTasks tasks_of(const IaProgram& program, const PassOptions& passes, const Job& job,

@@ -53,6 +53,9 @@ std::vector<TaskOutput> program_outputs(const PlannedTasks& tasks);
 /// The vertex that a task is a part of.
 std::string name_of(const PlannedTasks& tasks, std::size_t task);
 
+/// Throws UserError when a plan has more sites than a job has ranks.
+void check_ranks(std::int64_t sites, const Job& job);
+
 /// `most_bytes` as in exec/tasks/from_ia. Throws UserError when the plan has more sites than the job has ranks, and as
 /// `lower` (plan/lower.h) does.
 PlannedTasks tasks_of(const Compiled& compiled, const Plan& plan, const Job& job,

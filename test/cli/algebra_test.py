@@ -174,7 +174,7 @@ class Json(AlgebraTest):
 
     def test_a_program_in_the_algebra_has_no_vertices(self):
         report = parse_json(self.succeed("explain", self.text_file("p.tra", TRA), "--sites", "2", "--json").out)
-        self.assertEqual(set(report), {"program", "sites", "planner", "cost", "tra", "ia", "derivation"})
+        self.assertEqual(set(report), {"version", "program", "sites", "planner", "cost", "tra", "ia", "derivation"})
         self.assertEqual(report["cost"]["floats"], 2 * 16 + 2 * 16)  # A to both sites, the products of both parts
         self.assertEqual(sum(line["floats"] for line in report["ia"]), report["cost"]["floats"])
 

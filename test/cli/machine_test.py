@@ -154,7 +154,7 @@ class Memory(MachineTest):
                     mentions=["data", "C needs 134 MB on site 0", "limit is 50 MB", "copied B (line 2) 133 MB"])
         beside = self.succeed("explain", self.program, "--sites", "64", "--memory", "50MB", "--planner", "eindecomp",
                               "--planner", "data").out
-        self.assertIn("70.3 MB, over the limit,", beside)
+        self.assertIn("data               no plan: C needs 134 MB on site 0, and the limit is 50 MB", beside)
 
     def test_the_limit_is_that_of_a_machine_that_is_chosen(self):
         machine = self.machine_file(memory=10**6)
