@@ -314,6 +314,7 @@ class Pages(HtmlTest):
         self.assertTrue(more and min(more) >= 0, more)
 
     def test_what_a_site_holds_and_who_sends_to_whom_add_up(self):
+        shown = []
         for arguments in ((self.text_file("p.ein", CHAIN), "--sites", "6"), (self.text_file("r.ein", recurrence_of(9)), "--sites", "4"),
                           (os.path.join(EXAMPLES, "dense_layers.ein"), "--machine", "rack-of-racks")):
             data = json.loads(self.succeed("explain", *arguments, "--planner", "eindecomp", "--planner", "sqrt", "--planner", "single", "--json").out)
@@ -323,13 +324,16 @@ class Pages(HtmlTest):
                     peak = plan["peak_memory"]
                     held = [sum(each["bytes"] for each in plan["held"] if each["from"] <= at <= each["to"]) for at in range(len(plan["vertices"]))]
                     of = {vertex["name"]: bytes_ for vertex, bytes_ in zip(plan["vertices"], held, strict=True) if vertex["name"] not in inputs}
-                    self.assertEqual((of[peak["vertex"]], max(of.values())), (peak["predicted"], peak["by_site"][peak["site"]]))
+                    if plan["held"]:  # else the peak is that of tasks, of which only it is known
+                        self.assertEqual((of[peak["vertex"]], max(of.values())), (peak["predicted"], peak["by_site"][peak["site"]]))
+                    shown.append(bool(plan["held"]))
                     for vertex in plan["vertices"]:
                         self.assertLessEqual(of.get(vertex["name"], 0), vertex.get("peak_memory", {"predicted": 0})["predicted"])
                     sent, together = plan["sent"]["bytes"], plan["sent"]["sites_together"]
                     received = np.add.reduceat(plan["received"], range(0, plan["sites"], together))
                     self.assertEqual(np.sum(sent, axis=0).tolist(), received.tolist())
                     self.assertEqual(np.sum(sent), plan["cost"]["bytes"])
+        self.assertGreater(sum(shown), len(shown) // 2)
 
     def test_other_cuts_are_exact(self):
         """The cheapest other cut of the only product, given as a plan, costs as much more as was said."""
