@@ -238,7 +238,7 @@ TEST(Limit, ThatNothingMeetsIsSaidWithTheSmallestPeak) {
   // On 4 x 4 x 4 sites: 128 x 128 of A, of B and of partial results; of C, and of its parts from 3 sites, 32 x 128.
   EXPECT_THAT(reason_within(100'000), HasSubstr("C needs 262 kB on site 0, and the limit is 100 kB a site"));
   // No two of 64 sites hold the same of A, B and C: 512 x 512 / 64 each.
-  EXPECT_THAT(reason_within(49'151), HasSubstr("while C is computed, what is needed takes 49,152 B"));
+  EXPECT_THAT(reason_within(49'151), HasSubstr("while C is computed, what is needed takes 49152 B"));
   EXPECT_THAT(reason_within(49'152), HasSubstr("C needs 262 kB on site 0"));
 }
 
