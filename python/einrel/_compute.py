@@ -169,11 +169,11 @@ def explain_options(
         spmd=bool(spmd),
         steps=None if steps is None else whole_of("steps", steps, 0),
         fed=[fed] if isinstance(fed, str) else [text_of("fed", name) for name in fed],
-        placements=by_name("placements", placements, "{'X': {'b': 4}}", _placement_of),
+        placements=by_name("placements", placements, "{'X': {'b': 4}}", placement_of),
     )
 
 
-def _placement_of(name: str, given: Any) -> list[tuple[str, int]]:
+def placement_of(name: str, given: Any) -> list[tuple[str, int]]:
     """Where one input lies, as digits of the numbers of sites."""
     try:
         pairs = [(along, sites) for along, sites in (given.items() if isinstance(given, Mapping) else given)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -13,11 +13,12 @@ from ._array import Array
 from ._compute import explain_options
 from ._export import jax_source, to_jax
 from ._jit import Jitted
+from ._names import is_name
 from ._native import Node
 from ._numbers import is_number
 from ._parts import is_within_transformation
 from ._program import Program
-from ._shardings import Lying, lying
+from ._shardings import Lying, lying, with_lying
 from ._trees import leaf_of, unflatten
 
 
@@ -30,7 +31,7 @@ class JaxJitted:
         self._jitted: Final = Jitted(function, static_argnums, static_argnames, {})
         self._options: Final = dict(options)
         explain_options(**self._options)
-        self._compiled: Final[weakref.WeakKeyDictionary[Any, Any]] = weakref.WeakKeyDictionary()
+        self._exported: Final[weakref.WeakKeyDictionary[Any, _Exported]] = weakref.WeakKeyDictionary()
         self.__name__ = getattr(function, "__name__", "function")
         self.__doc__ = function.__doc__
         self.__wrapped__ = function
@@ -42,21 +43,11 @@ class JaxJitted:
         if is_within_transformation():
             return self._jitted(*arguments, **named)
         leaves: list[Any] = []
-        call = self._call(arguments, named, leaves)
-        lies = self._lying(call, leaves)
-        known = self._compiled.setdefault(call, {})
-        if lies not in known:
-            module = to_jax(self._program(call), **self._options_for(lies))
-            mesh = module.make_mesh(lies.devices or None)
-            held = {name: np.asarray(Array(node)) for name, node in _held(call).items()}
-            known[lies] = module, mesh, module.step(mesh), held
-        module, mesh, step, held = known[lies]
-        given = {f"x{i}": leaf for i, leaf in enumerate(leaves)} | held
-        results = step(module.place(mesh, {name: given[name] for name in module.INPUTS}))
-        return unflatten(call.form, [results[f"result{i}"] for i in range(len(call.stages.wanted))])
+        call, exported = self._exported_of(arguments, named, leaves)
+        return unflatten(call.form, exported.results(leaves))
 
-    def _call(self, arguments: tuple[Any, ...], named: Mapping[str, Any], leaves: list[Any]) -> Any:
-        """The call as it was traced; appends the leaves of the arguments."""
+    def _exported_of(self, arguments: tuple[Any, ...], named: Mapping[str, Any], leaves: list[Any]) -> Any:
+        """The call as it was traced, and its program for JAX; appends the leaves of the arguments."""
         form = self._jitted._static.form(arguments, named, leaves, _leaf)
         numbers = [leaf for leaf in leaves if is_number(leaf)]
         call = self._jitted._trace(form, [leaf if is_number(leaf) else _alike(leaf) for leaf in leaves])
@@ -66,38 +57,80 @@ class JaxJitted:
             raise _native.ProgramError(
                 f"{self._jitted!r} is several programs, and a module for JAX is one: {titles}; leave out backend='jax'"
             )
-        return call
-
-    def _program(self, call: Any) -> Program:
-        outputs = {f"result{i}": node for i, node in enumerate(call.stages.wanted)}
-        inputs = {f"x{i}": node for i, node in enumerate(call.arguments)} | _held(call)
-        return Program(_native.program_text(outputs, inputs), None, self.__name__)
-
-    def _lying(self, call: Any, leaves: list[Any]) -> Lying:
-        """Where those lie that results are computed of."""
-        read = set(_native.leaves(call.stages.wanted))
-        named = zip(call.arguments, leaves)
-        return lying(
-            {f"x{i}": leaf for i, (node, leaf) in enumerate(named) if node in read}, self._options.get("sites")
-        )
-
-    def _options_for(self, lies: Lying) -> dict[str, Any]:
-        """Those of the plan, which takes arrays on several devices from where they lie."""
-        if not lies.placements:
-            return self._options
-        return {**self._options, "sites": len(lies.devices), "placements": dict(lies.placements)}
+        if call not in self._exported:
+            called = list(zip(self._jitted._called(form), call.arguments))
+            self._exported[call] = _Exported(call.stages.wanted, called, self.__name__, self._options)
+        return call, self._exported[call]
 
     def source(self, *arguments: Any, **named: Any) -> str:
         """The module that arguments like these are computed by, as text."""
         leaves: list[Any] = []
-        call = self._call(arguments, named, leaves)
-        return jax_source(self._program(call), **self._options_for(self._lying(call, leaves)))
+        _, exported = self._exported_of(arguments, named, leaves)
+        return str(exported.source(leaves))
 
 
-def _held(call: Any) -> dict[str, Node]:
-    """The arrays that a traced function took from around it, by the names of their inputs; numbers are in its text."""
-    nodes = _native.leaves(call.stages.wanted)
-    return {f"held{i}": node for i, node in enumerate(nodes) if node not in call.arguments and node.type.shape}
+class _Exported:
+    """What a function gave when it was traced, as a program that JAX computes.
+
+    Its inputs are those arguments that results are made of, and the arrays from around it; numbers from there are in
+    its text.
+    """
+
+    def __init__(
+        self, wanted: Sequence[Node], called: Sequence[tuple[str, Node]], name: str, options: Mapping[str, Any]
+    ) -> None:
+        self._options = options
+        read = _native.leaves(wanted)
+        outputs = {node: f"result{i}" for i, node in enumerate(dict.fromkeys(wanted))}
+        arguments = [node for _, node in called]
+        held = [node for node in read if node not in arguments and node.type.shape]
+        self._held = {f"held{i}": node for i, node in enumerate(held)}
+        names = _names_of([name for name, _ in called], {*outputs.values(), *self._held})
+        self._results = [outputs[node] for node in wanted]
+        self._inputs = {own: i for i, (own, node) in enumerate(zip(names, arguments)) if node in read}
+        inputs = {own: arguments[i] for own, i in self._inputs.items()} | self._held
+        text = _native.program_text({own: node for node, own in outputs.items()}, inputs)
+        self._program = Program(text, None, name)
+        self._ready: dict[Lying, tuple[Any, Any, Any, Any]] = {}  # by where arguments lie
+
+    def _lying(self, given: Mapping[str, Any]) -> Lying:
+        return lying(given, self._options.get("sites"))
+
+    def _given(self, leaves: Sequence[Any]) -> dict[str, Any]:
+        """The arguments that are read, by name."""
+        return {name: leaves[i] for name, i in self._inputs.items()}
+
+    def results(self, leaves: Sequence[Any]) -> list[Any]:
+        """What JAX computes of the leaves of a call."""
+        given = self._given(leaves)
+        lies = self._lying(given)
+        if lies not in self._ready:
+            module = to_jax(self._program, **with_lying(self._options, lies))
+            mesh = module.make_mesh(lies.devices or None)
+            # Copies: on CPUs, JAX may share the memory of what it is given.
+            copies = {name: np.array(Array(node)) for name, node in self._held.items() if name in module.INPUTS}
+            self._ready[lies] = module, mesh, module.step(mesh), module.place(mesh, copies)
+        module, mesh, step, held = self._ready[lies]
+        read = {name: array for name, array in given.items() if name in module.INPUTS}
+        results = step(module.place(mesh, read) | held)
+        return [results[name] for name in self._results]
+
+    def source(self, leaves: Sequence[Any]) -> str:
+        """The module for the leaves of a call, as text."""
+        return jax_source(self._program, **with_lying(self._options, self._lying(self._given(leaves))))
+
+
+def _names_of(called: Sequence[str], taken: set[str]) -> list[str]:
+    """Names in a program for what is called so, each once, and none that is taken."""
+    names: list[str] = []
+    for said in called:
+        own = next(name for name in (said, f"{said}_", "x") if is_name(name))
+        name, count = own, 1
+        while name in taken or name in names:
+            count += 1
+            name = f"{own}_{count}"
+        names.append(name)
+    return names
 
 
 def _leaf(value: Any) -> Any:

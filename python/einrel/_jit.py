@@ -162,13 +162,16 @@ class Jitted:
         own = {name: value for name, value in named.items() if name not in options}
         form = self._static.form(arguments, own, leaves)
         call = self._trace(form, leaves)
+        return call, options, list(zip(self._called(form), call.arguments))
+
+    def _called(self, form: Any) -> list[str]:
+        """What the leaves of a call are called, by the function's parameters: `params_w1`."""
         of_places, of_named = form[1]
-        plain = [one.name for one in _parameters(self._function) if one.kind is not one.KEYWORD_ONLY]
-        variables = [*plain, *[plain[-1] if plain else "x"] * len(arguments)]
+        by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
+        plain = [one.name for one in _parameters(self._function) if one.kind not in by_name]
+        variables = [*plain, *[plain[-1] if plain else "x"] * len(of_places[1])]
         called = [*zip(variables, of_places[1]), *of_named[1]]
-        places_of = [name_of_place(name, place) for name, part in called for place in places(part)]
-        names = list(zip(places_of, call.arguments))
-        return call, options, names
+        return [name_of_place(name, place) for name, part in called for place in places(part)]
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """How it is computed for arguments like these, as text; options as of `Array.explain`."""

@@ -41,16 +41,15 @@ def holding_named() -> Iterator[list[Array]]:
 
 
 @lru_cache(maxsize=1024)
-def _check_name(name: str) -> None:
+def is_name(name: str) -> bool:
+    """Whether an array can have it in the language: letters of ASCII, digits and _, and no word of the language."""
     try:
         if name.isidentifier() and name.isascii():
             _native.Program(f"input {name}[i_] : f64\n{name}_[i_] = {name}[i_]\n", {"i_": 1}, "<name>")
-            return
+            return True
     except ProgramError:
         pass
-    raise ProgramError(
-        f"einrel.named(..., {name!r}): a name has letters of ASCII, digits and _, and is no word of the language"
-    )
+    return False
 
 
 def named(x: Any, name: str) -> Array:
@@ -68,7 +67,10 @@ def named(x: Any, name: str) -> Array:
     """
     if not isinstance(name, str):
         raise TypeError(f"einrel.named(..., {name!r}): a name is a text")
-    _check_name(name)
+    if not is_name(name):
+        raise ProgramError(
+            f"einrel.named(..., {name!r}): a name has letters of ASCII, digits and _, and is no word of the language"
+        )
     array = Array(node_of(x))
     _named[id(array), name] = array
     held = getattr(_state, "held", None)

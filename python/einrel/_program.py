@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import copyreg
 import itertools
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -131,7 +133,7 @@ class Program:
         """
         own = dict(scalars=scalars, steps=steps, state=state, options=options)
         nodes = {name: _node(node_of, name, value) for name, value in self._inputs(inputs, named, own).items()}
-        how = run_options(scalars=scalars, steps=steps, state=state, **(options or {}))
+        how = run_options(scalars=scalars, steps=steps, state=state, **_plain(options, "steps"))
         for node in nodes.values():
             if not node.is_leaf:
                 Array(node).compute()
@@ -252,21 +254,40 @@ class Steps(Iterator[StepResults]):
         self._at_most = at_most
         self._left = itertools.repeat(None) if at_most is None else itertools.repeat(None, at_most)
         self._first = state
-        self._options = partial(run_options, scalars=scalars, steps=at_most, **(options or {}))
+        self._options = partial(run_options, scalars=scalars, steps=at_most, **_plain(options, "at_most"))
         self._options(state=state)  # said wrongly, they are an error here
+        self._lock = threading.RLock()  # inputs that are fed may ask for the state
         self._stepper: Stepper | None = None
         self._types: list[tuple[str, tuple[int, ...]]] = []
 
     @property
     def state(self) -> State:
         """What goes on from the last step: a copy. Where `mpirun` started several processes, each has to ask for it."""
-        if self._stepper is not None:
-            return self._stepper.state()
-        if self._first is None:
-            raise ProgramError("there is no state before the first step")
-        return self._first
+        with self._alone():
+            if self._stepper is not None:
+                return self._stepper.state()
+            if self._first is None:
+                raise ProgramError("there is no state before the first step")
+            return self._first
 
     def __next__(self) -> StepResults:
+        with self._alone():
+            return self._next()
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Meanwhile no other thread does a step, takes what is fed, or copies the state."""
+        if not self._lock.acquire(blocking=False):
+            raise ProgramError(
+                "another thread is doing a step, or copies the state: wait until that has ended, or give each thread "
+                "steps of its own"
+            )
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def _next(self) -> StepResults:
         next(self._left)
         fed = {name: _leaf(name, next(values)) for name, values in self._fed.items()}
         types = [(node.type.dtype, node.type.shape) for node in fed.values()]
@@ -340,6 +361,15 @@ def _leaf(name: str, value: Any) -> Node:
     if not node.is_leaf:
         Array(node).compute()
     return node
+
+
+def _plain(options: Any, steps: str) -> dict[str, Any]:
+    """The options of a run, without those that are arguments of their own, as `steps` is by this name."""
+    plain = by_name("options", options, "{'sites': 2}", lambda _, value: value)
+    for name, own in (("scalars", "scalars"), ("steps", steps), ("state", "state")):
+        if name in plain:
+            raise TypeError(f"options has {name!r}, which is an argument of its own: give {own}={plain[name]!r}")
+    return plain
 
 
 def _formats(formats: Any) -> str | None:

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import weakref
 from collections import namedtuple
 from collections.abc import Iterator
@@ -338,6 +339,64 @@ def test_there_is_no_step_after_one_that_failed() -> None:
         next(steps)
     with pytest.raises(er.ProgramError, match="a step has failed"):
         _ = steps.state
+
+
+def test_another_thread_is_told_of_a_step_that_is_being_done() -> None:
+    begins, ends = threading.Event(), threading.Event()
+
+    def slow(region: tuple[slice, ...]) -> np.ndarray:
+        begins.set()
+        assert ends.wait(30)
+        return np.ones(2)[region]
+
+    def values() -> Iterator[er.Array]:
+        yield er.asarray(np.ones(2))
+        yield er.from_function((2,), slow, dtype="float64")
+        yield er.asarray(np.full(2, 10.0))
+
+    steps = er.program(COUNTING).steps(X=values(), at_most=3)
+    next(steps)
+    found: list[er.Array] = []
+    thread = threading.Thread(target=lambda: found.append(next(steps).next_total))
+    thread.start()
+    try:
+        assert begins.wait(30)
+        for ask in (lambda: next(steps), lambda: steps.state):
+            with pytest.raises(er.ProgramError, match="another thread is doing a step"):
+                ask()
+    finally:
+        ends.set()
+        thread.join()
+    assert found[0].tolist() == [2.0, 2.0]
+    assert [step.next_total.tolist() for step in steps] == [[12.0, 12.0]]  # none was lost
+    assert steps.state.steps_done == 3
+
+
+def test_what_feeds_steps_may_ask_for_the_state() -> None:
+    def values() -> Iterator[np.ndarray]:
+        yield np.ones(2)
+        while True:
+            yield np.asarray(er.Array(steps.state.tensors["total"])) * 2
+
+    steps = er.program(COUNTING).steps(X=values(), at_most=3)
+    assert [step.next_total.tolist() for step in steps] == [[1.0, 1.0], [3.0, 3.0], [9.0, 9.0]]
+
+
+@pytest.mark.parametrize("name", ["scalars", "steps", "state"])
+def test_arguments_of_their_own_are_no_options(name: str) -> None:
+    program = er.program(COUNTING)
+    options = {name: None}
+    with pytest.raises(TypeError, match=f"'{name}', which is an argument of its own: give {name}="):
+        program.run(X=np.ones(2), options=options)
+    own = "at_most" if name == "steps" else name
+    with pytest.raises(TypeError, match=f"'{name}', which is an argument of its own: give {own}="):
+        program.steps(X=np.ones(2), options=options)
+
+
+def test_options_are_a_mapping() -> None:
+    for function in (er.program(COUNTING).run, er.program(COUNTING).steps):
+        with pytest.raises(TypeError, match="options=3 is no mapping from names"):
+            function(X=np.ones(2), options=3)
 
 
 def test_messages_speak_of_options_as_python_writes_them() -> None:

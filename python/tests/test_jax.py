@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+from typing import Any
+
 import jax
 import ml_dtypes
 import numpy as np
@@ -9,6 +13,7 @@ import pytest
 import torch
 
 import einrel as er
+from einrel._trees import flatten
 
 
 def test_a_function_gives_the_same_by_jax() -> None:
@@ -32,6 +37,69 @@ def test_arrays_from_around_a_function_are_inputs_of_it() -> None:
         x = factor * np.arange(12.0).reshape(3, 4)
         np.testing.assert_allclose(np.asarray(function(x)), (x * weights + 0.5) * 2)
     assert "INPUTS" in function.source(np.ones((3, 4)))
+
+
+def test_arrays_from_around_a_function_go_to_the_devices_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    weights, shift = np.arange(12.0).reshape(4, 3), er.asarray(np.full(3, 0.5))
+    function = er.jit(lambda x: er.tanh(x @ weights + shift) @ weights.T.copy(), backend="jax", sites=1)
+    put: list[tuple[int, ...]] = []
+
+    def counted(array: jax.Array, *where: object) -> jax.Array:
+        put.append(array.shape)
+        return device_put(array, *where)
+
+    device_put = jax.device_put
+    monkeypatch.setattr(jax, "device_put", counted)
+    calls = [np.asarray(function(np.full((2, 4), float(i)))) for i in range(3)]
+    assert sorted(put) == sorted([(2, 4), (2, 4), (2, 4), (4, 3), (3, 4), (3,)])
+    for i, found in enumerate(calls):
+        np.testing.assert_allclose(found, np.tanh(np.full((2, 4), float(i)) @ weights + 0.5) @ weights.T)
+    weights[:] = 0  # as of the first call, whether or not JAX shares memory with NumPy
+    np.testing.assert_array_equal(np.asarray(function(np.full((2, 4), 2.0))), calls[2])
+
+
+OF_ARGUMENTS: dict[str, Callable[..., Any]] = {
+    "an argument is not read": lambda p, x, n: x + 1,
+    "a leaf is not read": lambda p, x, n: p["a"] + x,
+    "a number is not read": lambda p, x, n: p["a"] @ p["b"],
+    "only a number is read": lambda p, x, n: er.ones(3) * n,
+    "nothing is read": lambda p, x, n: er.ones(3),
+    "an argument is the result": lambda p, x, n: p["b"],
+    "one result twice": lambda p, x, n: [x * 2] * 2,
+    "one argument is all results": lambda p, x, n: (x, {"again": x}),
+    "a gradient that does not read all": lambda p, x, n: er.grad(lambda x, y: er.sum(x) + er.sum(y * y), 1)(x, p["a"]),
+    "gradients and an array from around twice": lambda p, x, n: er.grad(lambda x: er.sum((x @ AROUND + AROUND) ** 2))(
+        x
+    ),
+    "many results": lambda p, x, n: [x * i for i in range(12)],
+}
+AROUND = np.arange(9.0).reshape(3, 3) / 9
+
+
+@pytest.mark.parametrize("name", OF_ARGUMENTS)
+def test_functions_that_are_traced_are_computed_by_jax_whatever_they_read(name: str) -> None:
+    x = np.arange(9.0).reshape(3, 3)
+    arguments = {"a": x + 1, "b": x.T - 2}, x * 3, 2.5
+    wanted: list[Any] = []
+    form = flatten(er.jit(OF_ARGUMENTS[name])(*arguments), wanted)
+    found: list[Any] = []
+    # Containers are the same; arrays are those of JAX.
+    assert flatten(er.jit(OF_ARGUMENTS[name], backend="jax", sites=1)(*arguments), found) == form
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-12)
+
+
+def test_inputs_of_a_module_are_called_as_parameters() -> None:
+    def function(x: Any, inputs: Any, result0: Any, jnp: Any, max: Any, t1: Any, *more: Any, **named: Any) -> er.Array:
+        return (x["a"] + x["b"] * inputs) @ result0 + jnp * max - t1 * more[0] + more[1] * named["ü"]
+
+    x = np.arange(9.0).reshape(3, 3)
+    arguments = {"a": x, "b": x + 1}, x + 2, x + 3, x + 4, x + 5, x + 6, x + 7, x + 8
+    jitted = er.jit(function, backend="jax", sites=1)
+    np.testing.assert_allclose(np.asarray(jitted(*arguments, **{"ü": x + 9})), function(*arguments, **{"ü": x + 9}))
+    source = jitted.source(*arguments, **{"ü": x})
+    named = dict.fromkeys(re.findall(r'^    "(\w+)": \(', source.split("OUTPUTS")[0], re.MULTILINE))
+    assert set(named) == {"x_a", "x_b", "inputs", "result0_2", "jnp", "max_", "t1", "more", "more_2", "x"}
 
 
 def test_results_are_arguments_again() -> None:
