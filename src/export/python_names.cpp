@@ -21,6 +21,7 @@ const std::set<std::string>& python_words() {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_separator(char c) { return c == '_' || c == '.' || c == '/'; }
 
 }  // namespace
 
@@ -34,6 +35,32 @@ std::string PythonNames::unused(std::string_view wanted) {
   for (int i = 1; python_words().count(found) != 0 || !taken_.insert(found).second; ++i)
     found = i == 1 ? name + "_" : fmt::format("{}_{}", name, i);
   return found;
+}
+
+std::string without_number(const std::vector<std::string>& names) {
+  const std::string& first = names.front();
+  std::size_t prefix = first.size();
+  std::size_t suffix = first.size();
+  std::size_t least = first.size();
+  for (const std::string& name : names) {
+    const auto ahead = std::mismatch(first.begin(), first.end(), name.begin(), name.end()).first;
+    const auto behind = std::mismatch(first.rbegin(), first.rend(), name.rbegin(), name.rend()).first;
+    prefix = std::min(prefix, static_cast<std::size_t>(ahead - first.begin()));
+    suffix = std::min(suffix, static_cast<std::size_t>(behind - first.rbegin()));
+    least = std::min(least, name.size());
+  }
+  if (prefix == first.size() && least == first.size()) return first;
+  suffix = std::min(suffix, least - prefix);
+  while (prefix > 0 && is_digit(first[prefix - 1])) --prefix;
+  while (suffix > 0 && is_digit(first[first.size() - suffix])) --suffix;
+  for (const std::string& name : names) {
+    const std::string number = name.substr(prefix, name.size() - prefix - suffix);
+    if (number.empty() || !std::all_of(number.begin(), number.end(), is_digit)) return first;
+  }
+  std::string begin = first.substr(0, prefix);
+  const std::string end = first.substr(first.size() - suffix);
+  if (!begin.empty() && is_separator(begin.back()) && (end.empty() || is_separator(end.front()))) begin.pop_back();
+  return begin.empty() && end.empty() ? first : begin + end;
 }
 
 std::string python_text(std::string_view text) {

@@ -21,6 +21,9 @@ class PythonNames {
   std::set<std::string> taken_;
 };
 
+/// What names have in common that differ by one number: "W" of "W_1" and "W_12"; else the first.
+std::string without_number(const std::vector<std::string>& names);
+
 /// 'X', "it's": as Python writes the text.
 std::string python_text(std::string_view text);
 /// "()", "(3,)", "(3, 4)"

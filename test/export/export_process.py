@@ -2,11 +2,13 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
+from random_layers import random_layers
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "test/cli"), str(ROOT / "test/lang")]
@@ -190,6 +192,44 @@ class ExportedPrograms(DocumentRuns):
         for document, wanted in exported:
             for sites in self.sites[:3]:
                 with self.subTest(result=document.name, sites=sites):
+                    self.expect(document, sites, wanted)
+
+    def test_layers_are_functions(self):
+        sizes = {"v": 32, "b": 4, "s": 8, "e": 16, "h": 4, "d": 4, "m": 24, "c": 2, "f": 8, "g": 8}
+        dims = "dims " + " ".join(f"{label}={extent}" for label, extent in sizes.items()) + "\n"
+        mlp = dims + "input H0[b,f] : f64\n" + "".join(
+            f"input W{n}[f,g] : f64\nH{n}[b,g] = tanh(sum[f] H{n - 1}[b,f] * W{n}[f,g])\n" for n in range(1, 13)) + "output H12, H6\n"
+        llama = dims + re.sub(r"(?m)^dims.*$", "", runpy.run_path(str(ROOT / "examples/llama_7b.py"))["program"](4))
+        random = np.random.default_rng(7)
+        exported = []
+        for name, text, formula in (("layers_mlp", mlp, "H_next[b,g] = tanh("), ("layers_llama", llama, "O[b,s,h,d] = sum[t]")):
+            document = documents.read(Path(self.text_file(f"{name}.ein", text)))
+            arrays = {each: np.asarray(random.normal(size=[sizes[label] for label in info.labels]) / 4, NUMPY_TYPES[info.dtype]) for each, info in document.inputs().items()}
+            for sites in self.sites[:3]:
+                self.assertIsNone(self.export(document, arrays, sites))
+                source = Path(self.path(f"{name}_{sites}.py")).read_text()
+                self.assertEqual((source.count("\ndef layer"), source.count(f"# {formula}")), (1, 1), source)
+            exported.append((document, self.wanted(document, arrays)))
+        self.run_exported()
+        for document, wanted in exported:
+            for sites in self.sites[:3]:
+                with self.subTest(document=document.name, sites=sites):
+                    self.expect(document, sites, wanted)
+
+    def test_random_layers(self):
+        exported = []
+        for seed in range(12):
+            text, are_same, arrays = random_layers(seed)
+            document = documents.read(Path(self.text_file(f"random{seed}.ein", text)))
+            for sites in self.sites[:3]:
+                self.assertIsNone(self.export(document, arrays, sites), text)
+            if are_same:
+                self.assertIn("def layer(", Path(self.path(f"random{seed}_{self.sites[0]}.py")).read_text(), text)
+            exported.append((document, self.wanted(document, arrays)))
+        self.run_exported()
+        for document, wanted in exported:
+            for sites in self.sites[:3]:
+                with self.subTest(document=document.name, sites=sites):
                     self.expect(document, sites, wanted)
 
     def test_names_and_files_with_quotes(self):
