@@ -105,6 +105,7 @@ def run_options(
     memory: Memory = None,
     spill: str | Path | None = None,
     plan: str | None = None,
+    placements: Mapping[str, Placement] | None = None,
     scalars: Mapping[str, float] | None = None,
     steps: int | None = None,
     state: State | None = None,
@@ -114,9 +115,11 @@ def run_options(
 
     `threads` compute; with any of the others a run follows a plan: for `sites` sites, by `planner`, least in `cost`, on
     `machine`, where `batch` is the label of samples, in `memory` bytes besides inputs and outputs, what does not fit in
-    the folder `spill`; or the `plan` that the method of that name gave.
+    the folder `spill`; or the `plan` that the method of that name gave. `placements` says where inputs lie already, as
+    for `explain`.
     """
-    _known(unknown, ("threads", "sites", "planner", "cost", "machine", "batch", "memory", "spill", "plan"))
+    known = ("threads", "sites", "planner", "cost", "machine", "batch", "memory", "spill", "plan", "placements")
+    _known(unknown, known)
     if state is not None and not isinstance(state, State):
         raise TypeError(f"state={state!r} is no state that results have")
     return RunOptions(
@@ -129,6 +132,7 @@ def run_options(
         memory=optional(whole_of, "memory", bytes_of(memory)),
         spill=None if spill is None else str(spill),
         plan=optional(text_of, "plan", plan),
+        placements=by_name("placements", placements, "{'X': {'b': 4}}", placement_of),
         scalars=scalars_of(scalars),
         steps=None if steps is None else whole_of("steps", steps, 0),
         state=state,

@@ -6,7 +6,7 @@ import contextlib
 import copyreg
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -97,6 +97,36 @@ class Program:
     def html(self, **options: Any) -> str:
         """The plan as a page for a browser, which needs no other file; options of `explain`."""
         return self._native.html(explain_options(**options))
+
+    def placements(self, **options: Any) -> dict[str, list[tuple[str, int]]]:
+        """Where the plan has inputs once they are brought, but for those of `fed`; options of `explain`.
+
+        The option `placements` of another program that reads the same inputs takes it.
+
+        >>> p = program("dims i=1000 j=1000\\ninput A[i,j], x[j]\\ny[i] = sum[j] A[i,j] * x[j]")
+        >>> p.placements(sites=2, cost="bytes", steps=100, fed="x")
+        {'A': [('0', 2)]}
+        """
+        return self._native.placements(explain_options(**options))
+
+    def placements_of_steps(
+        self,
+        inputs: Mapping[str, Any],
+        /,
+        *,
+        fed: Sequence[str] = (),
+        scalars: Mapping[str, float] | None = None,
+        at_most: int | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> dict[str, list[tuple[str, int]]]:
+        """The same of the plan by which `steps` does steps that begin with such inputs, of which `fed` are new in each.
+
+        Nothing where no plan is followed, or with the option memory. Where `mpirun` started several processes, each has
+        to ask for it.
+        """
+        given = {name: _leaf(name, value) for name, value in inputs.items()}
+        how = run_options(scalars=scalars, steps=at_most, **(options or {}))
+        return Stepper(self._native, given, list(fed), how).placements()
 
     def _inputs(self, inputs: Any, named: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the mapping and those by name. Of an input that is called as an option is, it is the mapping's."""

@@ -165,6 +165,12 @@ const api::Program& LastingProgram::get() {
   return *program_;
 }
 
+api::Placements LastingProgram::placements(const api::ExplainOptions& how) {
+  const api::Program program = get();
+  const auto find = [program, how](const std::stop_token& /*it has an end*/) { return program.placements(how); };
+  return watched<api::Placements>(find, false);
+}
+
 api::RunResult LastingProgram::run(const api::Inputs& inputs, api::RunOptions options) {
   const api::Program program = get();
   options.ranks = ranks();
@@ -229,6 +235,12 @@ api::RunResult LastingStepper::step(const api::Inputs& fed) {
   last_seconds_ = result.report.seconds;
   stepper_ = stepper;
   return result;
+}
+
+api::Placements LastingStepper::placements() {
+  get();
+  const auto find = [stepper = stepper_](const std::stop_token& /*it has an end*/) { return stepper->placements(); };
+  return watched<api::Placements>(find, on_ranks_);
 }
 
 api::State LastingStepper::state() {

@@ -30,6 +30,8 @@ class LastingProgram {
   const api::Program& get();
   /// What it says of itself, found without Python's lock; signals as in `run`.
   std::string tell(const std::function<std::string(const api::Program&)>& what);
+  /// As api::Program::placements, found in the same way.
+  api::Placements placements(const api::ExplainOptions& how);
   /// Runs it without Python's lock. A signal whose handler throws, as that of Ctrl-C does, ends the run.
   /// Where mpirun started this process, it is one on all ranks. What functions of Python raise in it is raised here.
   api::RunResult run(const api::Inputs& inputs, api::RunOptions options);
@@ -59,6 +61,8 @@ class LastingStepper {
   LastingStepper& operator=(LastingStepper&&) = delete;
   /// As api::Stepper::step. Throws RunError in a fork; after a step that failed there is none.
   api::RunResult step(const api::Inputs& fed);
+  /// As api::Stepper::placements; signals as in LastingProgram::run.
+  api::Placements placements();
   api::State state();
 
  private:

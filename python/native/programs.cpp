@@ -153,6 +153,7 @@ class TextStepper {
     for (const auto& [name, node] : fed) inputs_[name] = node;
     return nb::make_tuple(outputs_of(result, inputs_), result.report);
   }
+  api::Placements placements() { return stepper_->placements(); }
   api::State state() { return stepper_->state(); }
 
  private:
@@ -246,7 +247,7 @@ void bind_options(nb::module_& module) {
           "__init__",
           [](api::RunOptions* self, Scalars scalars, std::optional<std::size_t> threads, Number sites, Text planner,
              const Text& cost, Text batch, Text plan, Text machine, Number memory, Text spill,
-             std::optional<std::size_t> steps, std::optional<api::State> state) {
+             std::optional<std::size_t> steps, std::optional<api::State> state, api::Placements placements) {
             new (self) api::RunOptions{.scalars = std::move(scalars),  // owned by Python
                                        .threads = threads,
                                        .sites = sites,
@@ -258,14 +259,16 @@ void bind_options(nb::module_& module) {
                                        .memory = memory,
                                        .spill = std::move(spill),
                                        .steps = steps,
-                                       .state = std::move(state)};
+                                       .state = std::move(state),
+                                       .placements = std::move(placements)};
           },
           nb::kw_only(), nb::arg("scalars") = Scalars{}, nb::arg("threads").none() = nb::none(),
           nb::arg("sites").none() = nb::none(), nb::arg("planner").none() = nb::none(),
           nb::arg("cost").none() = nb::none(), nb::arg("batch").none() = nb::none(),
           nb::arg("plan").none() = nb::none(), nb::arg("machine").none() = nb::none(),
           nb::arg("memory").none() = nb::none(), nb::arg("spill").none() = nb::none(),
-          nb::arg("steps").none() = nb::none(), nb::arg("state").none() = nb::none());
+          nb::arg("steps").none() = nb::none(), nb::arg("state").none() = nb::none(),
+          nb::arg("placements") = api::Placements{});
   nb::class_<api::ExplainOptions>(module, "ExplainOptions", nb::is_final())
       .def(
           "__init__",
@@ -406,6 +409,8 @@ void bind_text_program(nb::module_& module) {
            [](TextProgram& program, const api::ExplainOptions& how) { return explained(program.lasting(), how); })
       .def("plan", [](TextProgram& program, const api::ExplainOptions& how) { return planned(program.lasting(), how); })
       .def("html", [](TextProgram& program, const api::ExplainOptions& how) { return drawn(program.lasting(), how); })
+      .def("placements",
+           [](TextProgram& program, const api::ExplainOptions& how) { return program.lasting().placements(how); })
       .def("jax",
            [](TextProgram& program, const api::ExplainOptions& how) {
              return program.lasting().tell([how](const api::Program& of) { return of.jax(how); });
@@ -457,6 +462,7 @@ void bind_text_program(nb::module_& module) {
       .def(nb::init<TextProgram&, const Nodes&, const std::vector<std::string>&, const api::RunOptions&>(),
            nb::arg("program"), nb::arg("inputs"), nb::arg("fed"), nb::arg("options"))
       .def("step", &TextStepper::step, nb::arg("fed"))
+      .def("placements", &TextStepper::placements)
       .def("state", &TextStepper::state);
 }
 

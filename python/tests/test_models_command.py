@@ -81,10 +81,10 @@ def test_json(folder, sites, capsys):
 
 
 @pytest.mark.parametrize("ranks", [2, 4])
-def test_ranks(folder, ranks):
-    """The same tokens, bytes as in one process of as many sites, and one of the ranks prints.
+def test_ranks(folder, ranks, capsys):
+    """The same tokens, bytes as in one process of as many sites and as predicted, and one of the ranks prints.
 
-    After the second token, which brings the weights to where the plan has them, none moves them again.
+    The second token brings the weights to where the plan has them. No other step moves them, nor does the prompt.
     """
     path, weights = folder
     options = ["--tokens", "4", "--planner", "tensor", "--json"]
@@ -95,6 +95,12 @@ def test_ranks(folder, ranks):
     steps = models.load(path).generate([PROMPT], tokens=4, options={"sites": ranks, "planner": "tensor"})
     assert facts["bytes_moved"] == [step.report.bytes_moved for step in steps][: len(facts["tokens"])]
     assert all(4 * moved < facts["bytes_moved"][1] for moved in facts["bytes_moved"][2:])
+    assert facts["bytes_moved"][0] <= len(PROMPT) * facts["bytes_moved"][2]
+    assert main(["lm", str(path), "--prompt", text_of(PROMPT), *options, "--sites", str(ranks), "--explain"]) == 0
+    plans = json.loads(capsys.readouterr().out)
+    prompt, token = (plans[name]["plans"][0]["cost"] for name in ("prompt", "token"))
+    later = [token["each_step"]["bytes"]] * (len(facts["tokens"]) - 2)
+    assert facts["bytes_moved"] == [prompt["bytes"], token["bytes"], *later]
 
 
 def test_what_is_drawn_depends_on_the_seed_alone(folder, capsys):

@@ -64,6 +64,29 @@ def test_what_cannot_be_is_told(placements: Any, error: type[Exception], said: s
         planned(placements)
 
 
+def test_two_programs_have_inputs_at_one_place(rng: np.random.Generator) -> None:
+    """Data parallelism brings W, whole, to all sites. Of the second program, which finds it there, nothing moves."""
+    text = (
+        "dims b=8 f=6 g=4\ninput X[b,f], W[f,g]\nstate S[b,g] = 0.0\nZ[b,g] = (sum[f] X[b,f] * W[f,g]) + S[b,g]\n"
+        "next S[b,g] = Z[b,g]\noutput Z\n"
+    )
+    one, many = er.program(text), er.program(text, dims={"b": 64})
+    x, w = rng.normal(size=(64, 6)).astype("f"), rng.normal(size=(6, 4)).astype("f")
+    how = {"sites": 4, "planner": "data"}
+    lie = one.placements_of_steps({"X": x[:8], "W": w}, fed=["X"], at_most=9, options=how)
+    assert lie == {"W": [("copies", 4)]} == one.placements(sites=4, planners="data", steps=9, fed="X")
+    (step,) = one.steps(X=iter([x[:8]]), W=w, at_most=9, options=how)
+    assert step.report.bytes_moved == 3 * w.nbytes
+    apart = many.run(X=x, W=w, options=how)
+    there = many.run(X=x, W=w, options={**how, "placements": lie})
+    assert (apart.report.bytes_moved, there.report.bytes_moved) == (3 * w.nbytes, 0)
+    np.testing.assert_allclose(np.asarray(there.Z), x @ w, rtol=1e-5, atol=1e-5)
+    assert one.placements_of_steps({"X": x[:8], "W": w}, fed=["X"]) == {}  # no plan
+    assert one.placements_of_steps({"X": x[:8], "W": w}, options={**how, "memory": "64MiB"}) == {}
+    with pytest.raises(er.ProgramError, match="the option 'plan' is a plan already"):
+        many.run(X=x, W=w, options={"plan": many.plan(sites=4), "placements": lie})
+
+
 SAID = {
     "against the mesh": "its dimension 0 takes the axes 'b', 'a' in another order than the mesh has them; put it on",
     "axes that are not neighbours": "its dimension 0 takes the axes 'a', 'c', which are no neighbours in the mesh; put",

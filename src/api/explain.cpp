@@ -58,6 +58,15 @@ std::string Program::plan(const ExplainOptions& options) const {
   });
 }
 
+Placements Program::placements(const ExplainOptions& options) const {
+  return at_border([&] {
+    const SourceText& source = data_->given.source;
+    const Compiled& compiled = require_extents(data_->declared, source, data_->inputs, "where its inputs lie");
+    const RunRequest asked = request_of(options);
+    return placements_after(choose(compiled, asked, source, {}), compiled, asked);
+  });
+}
+
 std::string Program::jax(const ExplainOptions& options) const {
   return at_border([&] {
     return told(require_extents(data_->declared, data_->given.source, data_->inputs, "a program for JAX"),

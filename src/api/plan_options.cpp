@@ -8,6 +8,7 @@
 #include "ia/from_tra.h"
 #include "kernel/workers.h"
 #include "plan/planners/planner.h"
+#include "plan/where_brought.h"
 
 namespace einrel::api {
 namespace {
@@ -45,8 +46,10 @@ void check_alone(const RunOptions& options, const Job& job) {
     throw UserError(
         "the option 'spill' needs the option 'memory', how much may stay in memory: without a limit nothing goes to "
         "disk");
-  if (options.plan && (options.sites || options.planner || options.cost || options.machine || options.batch))
-    throw UserError("the option 'plan' is a plan already: leave out sites, planner, cost, batch and machine");
+  if (options.plan && (options.sites || options.planner || options.cost || options.machine || options.batch ||
+                       !options.placements.empty()))
+    throw UserError(
+        "the option 'plan' is a plan already: leave out sites, planner, cost, batch, machine and placements");
   if (job.ranks > 1 && options.sites && *options.sites != job.ranks) {
     throw UserError(
         fmt::format("{} sites, but each of the {} ranks is one: leave out the option 'sites', or start as "
@@ -78,11 +81,18 @@ RunRequest request_of(const RunOptions& options, const Job& job) {
   check_alone(options, job);
   RunRequest request = plan_of(options);
   if (options.planner) check_planner(*options.planner);
+  request.placements = options.placements;
   request.planner = options.planner;
   if (options.plan) request.given = PlanText{*options.plan, "the option 'plan'"};
   if (options.spill) request.spill = options.spill->string();
   request.threads = threads_of(options.threads, job);
   return request;
+}
+
+Placements placements_after(const Chosen& chosen, const Compiled& compiled, const RunRequest& request) {
+  const auto* const by_plan = std::get_if<ByPlan>(&chosen.how);
+  if (by_plan == nullptr || request.memory) return {};
+  return where_brought(chosen.program(compiled).graph, by_plan->plan.plan, request.fed);
 }
 
 void check_planner(const std::string& name) {

@@ -201,6 +201,11 @@ std::vector<Fact> facts_of(const Run& run, const RunOptions& options, std::strin
                           {"the option 'memory'", options.memory ? bytes_text(*options.memory) : ""},
                           {"the option 'spill'", options.spill ? "given" : ""},
                           {"the option 'steps'", fmt::format("{}", options.steps.value_or(1))}};
+  for (const auto& [name, placement] : options.placements) {
+    std::string digits;
+    for (const auto& [along, sites] : placement) digits += fmt::format("{}:{} ", printable(along), sites);
+    facts.push_back({fmt::format("the placement of '{}'", printable(name)), digits + "as digits of sites"});
+  }
   add_facts(run.scalars, facts);
   add_facts(run.inputs, facts);
   if (!options.state) return facts;
@@ -249,9 +254,13 @@ struct Stepper::Data {
     }
   }
 
+  const Chosen& planned() {
+    if (!how.version) how = how_it_runs(run, asked, job);
+    return how.version->chosen();
+  }
+
   void begin() {
-    how = how_it_runs(run, asked, job);
-    const Chosen& chosen = how.version->chosen();
+    const Chosen& chosen = planned();
     InputSources sources = sources_of_run(run);
     states.emplace(begun_states({&version->compiled(), asked, chosen}, given_states(chosen.tasks, options.state),
                                 sources, run.scalars, run.source, job));
@@ -336,6 +345,18 @@ RunResult Stepper::step(const Inputs& fed, const std::stop_token& stop) {
     });
     data.has_failed = false;
     return result;
+  });
+}
+
+Placements Stepper::placements() {
+  return at_border([&] {
+    if (data_ == nullptr) throw UserError("these steps were moved from");
+    Data& data = *data_;
+    Placements placements;
+    on_all_ranks(
+        data.job, [&] { return facts_of(data.run, data.options, "where inputs lie"); },
+        [&] { placements = placements_after(data.planned(), data.version->compiled(), data.asked); });
+    return placements;
   });
 }
 

@@ -503,6 +503,22 @@ TEST(Stepper, ReportsOfEachStepWhatItMoves) {
   }
 }
 
+/// Sites share out the rows of W. Another program takes them from there.
+TEST(Stepper, SaysWhereItsInputsLie) {
+  const Program program = Program::parse(stepping, {{"i", 60}, {"j", 50}});
+  const Inputs inputs{{"W", random_like({60, 50}, 1)}, {"x", random_like({50}, 0)}};
+  einrel::Stepper steps = program.stepper(inputs, {"x"}, {.sites = 3, .planner = "data", .plan = {}});
+  const einrel::Placements lie = steps.placements();
+  EXPECT_EQ(lie, program.placements({.sites = 3, .planners = {"data"}, .steps = 1000, .fed = {"x"}}));
+  EXPECT_EQ(lie, (einrel::Placements{{"W", {{"0", 3}}}}));
+  const Program other = Program::parse("dims i=60 j=50\ninput W[i,j]\nz[i] = max[j] W[i,j]\n");
+  const RunResult there = other.run({{"W", inputs.at("W")}}, {.sites = 3, .placements = lie});
+  const RunResult whole = other.run({{"W", inputs.at("W")}});
+  EXPECT_THAT(there["z"].values<float>(), testing::ElementsAreArray(whole["z"].values<float>()));
+  EXPECT_EQ(there.report.bytes_moved, 0);
+  EXPECT_THAT(other.explain({.sites = 3, .placements = lie}), HasSubstr("3x1 chunks on 3 sites, as is given"));
+}
+
 TEST(Stepper, ReadsInputsOnceThatStay) {
   const Program program = Program::parse(stepping);
   std::atomic<int> made = 0;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -18,6 +20,7 @@
 #include "plan/planners/planner.h"
 #include "plan/refine/changing_costs.h"
 #include "plan/refine/finer_parts.h"
+#include "plan/where_brought.h"
 #include "support/program.h"
 #include "support/random_plan.h"
 #include "support/rounds.h"
@@ -32,6 +35,29 @@ void expect_exact_bytes(const EinGraph& graph, const Plan& plan) {
   const Traffic traffic = bytes_of(lowered.ia.store, lowered.ia.plan);
   EXPECT_EQ(costs.bytes, traffic.total);
   EXPECT_EQ(costs.received, traffic.received);
+}
+
+/// Vertices and operands, of inputs that nothing else reads.
+std::vector<std::pair<std::size_t, std::size_t>> only_reads_of_inputs(const EinGraph& graph) {
+  std::map<std::size_t, std::vector<std::pair<std::size_t, std::size_t>>> reads;
+  for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    for (std::size_t o = 0; o < graph.vertices[v].inputs.size(); ++o)
+      reads[graph.vertices[v].inputs[o].index].emplace_back(v, o);
+  }
+  std::vector<std::pair<std::size_t, std::size_t>> only;
+  for (const auto& [input, of] : reads) {
+    if (is_input(graph.vertices[input]) && of.size() == 1) only.push_back(of.front());
+  }
+  return only;
+}
+
+/// Into parts of one extent, as many as sites.
+bool is_cut_evenly(const Vertex& vertex, const VertexPlan& plan) {
+  const Shape extents = label_extents(vertex);
+  for (std::size_t label = 0; label < plan.parts.size(); ++label) {
+    if (plan.parts[label] != plan.grid[label] || extents[label].value() % plan.parts[label] != 0) return false;
+  }
+  return true;
 }
 
 constexpr const char* placed_product = "dims b=8 f=6 g=4\ninput X[b,f], W[f,g]\nZ[b,g] = sum[f] X[b,f] * W[f,g]\n";
@@ -150,6 +176,49 @@ TEST(PlacedInputs, CountAlikeWhereSingleVerticesChange) {
       }
     }
   }
+}
+
+/// Data parallelism on 3 sites has rows of X on each, and brings W, whole, to all; a state's place is its step's.
+TEST(PlacedInputs, AreWhereAPlanBringsThem) {
+  const EinGraph graph = einrel::graph_of(
+      "dims b=9 f=6\ninput X[b,f], W[f]\nstate s[b] = 0\nZ[b] = sum[f] X[b,f] * W[f]\nnext s[b] = Z[b] + s[b]\n"
+      "output Z\n");
+  const Plan plan = std::get<Plan>(planner_named("data").plan(graph, {.sites = 3, .machine = {}, .batch = "b"}));
+  const GivenPlacements all{{"X", {{"0", 3}}}, {"W", {{"copies", 3}}}};
+  EXPECT_EQ(where_brought(graph, plan, {}), all);
+  EXPECT_EQ(where_brought(graph, plan, {"X"}), (GivenPlacements{{"W", {{"copies", 3}}}}));
+}
+
+/// A plan whose inputs lie already where it brings them moves nothing of those that have one reader and even parts.
+TEST(PlacedInputs, AreNotBroughtToWhereAPlanHasBroughtThem) {
+  int brought = 0;
+  for (std::uint64_t seed = 0; seed < static_cast<std::uint64_t>(rounds(60)); ++seed) {
+    Random random(seed);
+    const EinGraph graph = einrel::graph_of(plannable_programs()[seed % plannable_programs().size()]);
+    const std::int64_t sites = std::int64_t{2} << random.between(0, 2);
+    for (const char* const planner : {"eindecomp", "data", "kcut"}) {
+      const Planned planned = planner_named(planner).plan(graph, {.sites = sites, .machine = {}, .batch = {}});
+      if (!std::holds_alternative<Plan>(planned)) continue;
+      const Plan& plan = std::get<Plan>(planned);
+      const GivenPlacements placements = where_brought(graph, plan, {});
+      const EinGraph placed = with_placed_inputs(graph, placements, sites);
+      Plan there = plan;
+      for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+        if (const std::optional<VertexPlan> given = given_plan(placed.vertices[v])) there.vertices[v] = *given;
+      }
+      const PlanCosts before = costs_of(graph, plan, {});
+      const PlanCosts after = costs_of(placed, there, {});
+      for (const auto& [reader, operand] : only_reads_of_inputs(graph)) {
+        const VertexId input = graph.vertices[reader].inputs[operand];
+        if (!placements.contains(graph[input].name) || !is_cut_evenly(graph.vertices[reader], plan.vertices[reader]))
+          continue;
+        EXPECT_EQ(after.vertices[reader].operand_bytes[operand], 0)
+            << seed << ", " << planner << ", " << graph[input].name;
+        if (before.vertices[reader].operand_bytes[operand] > 0) ++brought;
+      }
+    }
+  }
+  EXPECT_GT(brought, 10);
 }
 
 /// A program of which the site that holds a matrix whole computes all that needs it, since moving it takes longer.

@@ -98,6 +98,8 @@ def _explain(model: LanguageModel, given: argparse.Namespace, asked: Request) ->
         options["planners"] = [given.planner]
     prompt, token = (model.program_of(asked.form(tokens)) for tokens in (asked.longest, 1))
     later = {**options, "steps": max(asked.tokens - 1, 1), "fed": model.fed()}
+    if asked.tokens > 1:
+        options["placements"] = token.placements(**later)
     if given.json:
         plans = {"prompt": prompt.plan(**options), "token": token.plan(**later)}
         _print(json.dumps({name: json.loads(plan) for name, plan in plans.items()}))

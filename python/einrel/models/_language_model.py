@@ -227,16 +227,21 @@ class LanguageModel:
         inputs: dict[str, Any] = dict(self.inputs(keep=asked.options.get("memory") is None and ranks() == 1))
         prompts = np.array([prompt + [0] * (longest - len(prompt)) for prompt in asked.prompts])
         count = np.array([len(prompt) for prompt in asked.prompts])
-        first = self.program_of(asked.form(longest)).run({**inputs, "Tokens": prompts, "Count": count}, steps=1, **how)
+        of_token, at_most, ones = self.program_of(asked.form(1)), asked.tokens - 1, np.ones(batch, int)
+        before = dict(how)
+        if at_most:  # weights lie for the prompt where each token has them
+            like = {**inputs, "Tokens": ones[:, None], "Count": ones}
+            lie = of_token.placements_of_steps(like, fed=self.fed(), at_most=at_most, **how)
+            before["options"] = {**asked.options, **({"placements": lie} if lie else {})}
+        of_prompt = self.program_of(asked.form(longest))
+        first = of_prompt.run({**inputs, "Tokens": prompts, "Count": count}, steps=1, **before)
         yield first
-        if asked.tokens == 1:
+        if not at_most:
             return
         following = [first["Next"]]
         fed = {name: itertools.repeat(inputs[name]) for name in self.fed() if name in inputs}
-        inputs |= {**fed, "Tokens": (np.asarray(following.pop())[:, None] for _ in itertools.count())}
-        steps = self.program_of(asked.form(1)).steps(
-            {**inputs, "Count": np.ones(batch, int)}, at_most=asked.tokens - 1, state=first.state, **how
-        )
+        inputs |= {**fed, "Tokens": (np.asarray(following.pop())[:, None] for _ in itertools.count()), "Count": ones}
+        steps = of_token.steps(inputs, at_most=at_most, state=first.state, **how)
         for result in steps:
             following.append(result["Next"])
             yield result

@@ -66,6 +66,7 @@ struct RunOptions {
   std::optional<std::filesystem::path> spill = {};  ///< the folder they go to; else the system's temporary one
   std::optional<std::size_t> steps = {};            ///< of a program with state, at most; else one
   std::optional<State> state = {};                  ///< to go on from; else the initial values are computed
+  Placements placements = {};                       ///< inputs that lie on the sites already
   /// Once it is asked for, the run ends with RunError, soon: where a thread begins its next part of a tensor. On ranks
   /// it ends all of them.
   std::stop_token stop = {};
@@ -141,6 +142,10 @@ class Stepper {
   /// RunOptions. Throws what Program::run throws, and UserError for an input that is not fed, or has another type or
   /// shape than before. After a step that failed there is none.
   RunResult step(const Inputs& fed = {}, const std::stop_token& stop = {});
+  /// Where the plan has the inputs that stay, once its first step has brought them: for RunOptions::placements of
+  /// another program that reads the same, so that they are brought once for both. Nothing where no plan is followed, or
+  /// within a limit of memory. Throws what the first step throws. Of several `ranks` each has to ask for it.
+  Placements placements();
   /// What goes on from the last step: a copy, which of several ranks each has to ask for, and gets whole.
   State state() const;
 
@@ -196,6 +201,10 @@ class Program {
   /// The plan as JSON, as `einrel explain --json` writes it (docs/explain-json.md): `RunOptions::plan` takes it, also
   /// in another process. Throws as explain does.
   std::string plan(const ExplainOptions& options = {}) const;
+
+  /// Where the plan of the first planner has inputs once they are brought, but for those of `fed`: what
+  /// Stepper::placements gives. Throws as explain does.
+  Placements placements(const ExplainOptions& options) const;
 
   /// The plan as a page for a browser, which needs no other file. Throws as explain does.
   std::string html(const ExplainOptions& options = {}) const;
