@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 
 #include "einsum/graph/vertex_facts.h"
@@ -294,6 +295,48 @@ TEST(TilingCuts, TakeNoTableOfAllOperands) {
     sum += " + X" + std::to_string(x) + "[a,b]";
   }
   EXPECT_EQ(cuts_into(einrel::graph_of(text + "\n" + sum + "\noutput Z\n"), {2, 2}).moved(), 0);
+}
+
+/// Each variable of the order makes as few new pairs as any that is left, as the definition counts them.
+TEST(Elimination, TakesVariablesThatMakeFewestPairs) {
+  Random random(3);
+  for (int round = 0; round < rounds(30); ++round) {
+    const std::size_t variables = 1 + below(random, 90);  // more than a word of bits, and fewer
+    std::vector<std::vector<std::size_t>> scopes;
+    for (std::size_t t = 0; t < variables; ++t) {
+      scopes.emplace_back();
+      for (std::size_t v = 0; v < variables; ++v) {
+        if (random.chance(t == 0 ? 0.5 : 3.0 / static_cast<double>(variables))) scopes.back().push_back(v);
+      }
+    }
+    std::vector<std::set<std::size_t>> near(variables);
+    const auto connect = [&](const auto& scope) {
+      for (const std::size_t a : scope) {
+        for (const std::size_t b : scope) {
+          if (a != b) near[a].insert(b);
+        }
+      }
+    };
+    for (const std::vector<std::size_t>& scope : scopes) connect(scope);
+    const auto new_pairs = [&](std::size_t v) {
+      std::size_t pairs = 0;
+      for (const std::size_t a : near[v]) {
+        for (const std::size_t b : near[v]) pairs += a < b && near[a].count(b) == 0 ? 1U : 0U;
+      }
+      return pairs;
+    };
+    std::set<std::size_t> left;
+    for (std::size_t v = 0; v < variables; ++v) left.insert(v);
+    for (const std::size_t v : min_fill_order(variables, scopes)) {
+      ASSERT_EQ(left.erase(v), 1U);
+      const std::size_t pairs = new_pairs(v);
+      for (const std::size_t other : left) EXPECT_LE(pairs, new_pairs(other)) << "round " << round;
+      const std::set<std::size_t> around = near[v];
+      for (const std::size_t other : around) near[other].erase(v);
+      connect(around);
+    }
+    EXPECT_TRUE(left.empty());
+  }
 }
 
 TEST(Elimination, FindsTheLeastSum) {

@@ -1,6 +1,8 @@
 #include "plan/search/elimination.h"
 
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <limits>
 #include <set>
 #include <tuple>
@@ -197,11 +199,44 @@ class Elimination {
   double constant_ = 0;
 };
 
+/// Some of the variables, a bit for each: programs have tensors that hundreds of others depend on.
+class Variables {
+ public:
+  explicit Variables(std::size_t most) : words_((most + bits - 1) / bits) {}
+
+  void add(std::size_t variable) { words_[variable / bits] |= bit_of(variable); }
+  void remove(std::size_t variable) { words_[variable / bits] &= ~bit_of(variable); }
+  void add_all(const Variables& others) {
+    for (std::size_t w = 0; w < words_.size(); ++w) words_[w] |= others.words_[w];
+  }
+  std::size_t count_shared(const Variables& others) const {
+    std::size_t count = 0;
+    for (std::size_t w = 0; w < words_.size(); ++w)
+      count += static_cast<std::size_t>(std::popcount(words_[w] & others.words_[w]));
+    return count;
+  }
+  /// Ascending.
+  std::vector<std::size_t> all() const {
+    std::vector<std::size_t> all;
+    for (std::size_t w = 0; w < words_.size(); ++w) {
+      for (std::uint64_t left = words_[w]; left != 0; left &= left - 1)
+        all.push_back(w * bits + static_cast<std::size_t>(std::countr_zero(left)));
+    }
+    return all;
+  }
+
+ private:
+  static constexpr std::size_t bits = 64;
+  static std::uint64_t bit_of(std::size_t variable) { return std::uint64_t{1} << variable % bits; }
+
+  std::vector<std::uint64_t> words_;
+};
+
 /// Variables by what their elimination would do.
 class MinFill {
  public:
   MinFill(std::size_t variables, const std::vector<std::vector<std::size_t>>& scopes)
-      : neighbours_(variables), ranks_(variables) {
+      : neighbours_(variables, Variables(variables)), ranks_(variables) {
     for (const std::vector<std::size_t>& scope : scopes) connect(scope);
     for (std::size_t v = 0; v < variables; ++v) by_rank_.insert(ranks_[v] = rank_of(v));
   }
@@ -212,8 +247,8 @@ class MinFill {
       const std::size_t variable = std::get<2>(*by_rank_.begin());
       by_rank_.erase(by_rank_.begin());
       order.push_back(variable);
-      const std::vector<std::size_t> around(neighbours_[variable].begin(), neighbours_[variable].end());
-      for (const std::size_t neighbour : around) neighbours_[neighbour].erase(variable);
+      const std::vector<std::size_t> around = neighbours_[variable].all();
+      for (const std::size_t neighbour : around) neighbours_[neighbour].remove(variable);
       connect(around);
       rank_around(around);
     }
@@ -225,34 +260,36 @@ class MinFill {
   using Rank = std::tuple<std::size_t, std::size_t, std::size_t>;
 
   Rank rank_of(std::size_t variable) const {
-    std::size_t missing = 0;
-    const std::set<std::size_t>& around = neighbours_[variable];
-    for (auto a = around.begin(); a != around.end(); ++a) {
-      for (auto b = std::next(a); b != around.end(); ++b) missing += 1 - neighbours_[*a].count(*b);
-    }
-    return {missing, around.size(), variable};
+    const Variables& around = neighbours_[variable];
+    const std::vector<std::size_t> each = around.all();
+    std::size_t known = 0;  // pairs of neighbours that are neighbours, from both ends
+    for (const std::size_t neighbour : each) known += around.count_shared(neighbours_[neighbour]);
+    return {(each.size() * each.size() - each.size() - known) / 2, each.size(), variable};
   }
 
   void connect(const std::vector<std::size_t>& scope) {
-    for (const std::size_t a : scope) {
-      for (const std::size_t b : scope) {
-        if (a != b) neighbours_[a].insert(b);
-      }
+    Variables all(neighbours_.size());
+    for (const std::size_t variable : scope) all.add(variable);
+    for (const std::size_t variable : scope) {
+      neighbours_[variable].add_all(all);
+      neighbours_[variable].remove(variable);
     }
   }
 
   /// After the neighbours of these have changed.
   void rank_around(const std::vector<std::size_t>& changed) {
-    std::set<std::size_t> around(changed.begin(), changed.end());
-    for (const std::size_t variable : changed)
-      around.insert(neighbours_[variable].begin(), neighbours_[variable].end());
-    for (const std::size_t variable : around) {
+    Variables around(neighbours_.size());
+    for (const std::size_t variable : changed) {
+      around.add(variable);
+      around.add_all(neighbours_[variable]);
+    }
+    for (const std::size_t variable : around.all()) {
       by_rank_.erase(ranks_[variable]);
       by_rank_.insert(ranks_[variable] = rank_of(variable));
     }
   }
 
-  std::vector<std::set<std::size_t>> neighbours_;
+  std::vector<Variables> neighbours_;
   std::vector<Rank> ranks_;
   std::set<Rank> by_rank_;  ///< of the variables that are left
 };
