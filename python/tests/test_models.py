@@ -314,6 +314,15 @@ def test_bytes_are_those_that_were_predicted(folder, planner):
     assert moved[3] < sum(weight.size for weight in weights.values())  # a fourth of their bytes
 
 
+def test_a_plan_that_is_given_is_that_of_prompt_and_tokens(folder):
+    path, weights = folder
+    model = models.load(path)
+    plan = model.program(batch=1, tokens=1, capacity=len(PROMPT) + 3).plan(sites=2, planners="tensor")
+    steps = list(model.generate([PROMPT], tokens=4, options={"plan": plan}))
+    assert [step.tokens[0] for step in steps] == greedy(CONFIG, weights, PROMPT, 4)[1]
+    assert {step.report.sites for step in steps} == {2}
+
+
 def test_drawn_tokens_follow_the_softmax(folder):
     """Over many seeds each token comes as often as its share says: within five deviations."""
     path, weights = folder

@@ -229,7 +229,7 @@ class LanguageModel:
         count = np.array([len(prompt) for prompt in asked.prompts])
         of_token, at_most, ones = self.program_of(asked.form(1)), asked.tokens - 1, np.ones(batch, int)
         before = dict(how)
-        if at_most:  # weights lie for the prompt where each token has them
+        if at_most and asked.options.get("plan") is None:  # weights lie for the prompt where each token has them
             like = {**inputs, "Tokens": ones[:, None], "Count": ones}
             lie = of_token.placements_of_steps(like, fed=self.fed(), at_most=at_most, **how)
             before["options"] = {**asked.options, **({"placements": lie} if lie else {})}
