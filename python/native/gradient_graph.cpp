@@ -97,9 +97,9 @@ class Copies {
       if (is_left) left_.emplace_back(node, place_of_making(*node));
       return {node, is_by || is_left};
     }
-    if (!depends && (node->value() || node->number() < oldest_)) return {node, is_by};
+    if (!depends) return {node, is_by};
     const bool is_call = std::holds_alternative<Call>(node->definition()->meaning());
-    return {is_call ? operands.front() : node->copy(std::move(operands)), is_by || depends};
+    return {is_call ? operands.front() : node->copy(std::move(operands)), true};
   }
   bool has_lost(const Node& node) const {
     const std::vector<NodePtr> lost = lost_sources(node);

@@ -6,6 +6,8 @@
 #include <functional>
 #include <numeric>
 #include <optional>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <variant>
 
@@ -24,41 +26,46 @@ std::int64_t size_of(const Type& type) {
 
 std::int64_t bytes_of(const Type& type) { return size_of(type) * static_cast<std::int64_t>(api::size_of(type.dtype)); }
 
-/// Whether each element is made of some elements, without a sum or the like.
-bool is_of_elements(const Definition& definition) {
-  const auto* const statement = std::get_if<Statement>(&definition.meaning());
-  if (statement != nullptr) return statement->extents.size() == statement->rank;
-  return std::holds_alternative<View>(definition.meaning());
-}
+/// Whether Python holds what is made of nodes, by way of what is still to be computed.
+class Uses {
+ public:
+  explicit Uses(const Walk& walk) : walk_(walk) {}
 
-/// By place: whether it is made of what is there by such definitions alone. Of these a part can be made by itself.
-std::vector<bool> made_in_parts(const Walk& walk) {
-  std::vector<bool> in_parts;
-  for (const Walk::Place& place : walk.places()) {
-    const bool of_such = std::all_of(place.operands.begin(), place.operands.end(),
-                                     [&](std::size_t operand) { return in_parts[operand]; });
-    in_parts.push_back(place.is_leaf || (of_such && is_of_elements(*place.node->definition())));
+  /// Whether it is an operand of what is so held and no part of the walk: to compute that, it is needed again.
+  bool are_elsewhere(const Node& node) {
+    return std::any_of(node.consumers().begin(), node.consumers().end(),
+                       [&](Node* consumer) { return !walk_.has(*consumer) && leads_to_held(*consumer); });
   }
-  return in_parts;
-}
 
-/// By place: whether all of its elements are computed.
-std::vector<bool> computed_as_a_whole(const Walk& walk) {
-  const std::vector<bool> in_parts = made_in_parts(walk);
-  std::vector<bool> whole(walk.places().size(), false);
-  for (const std::size_t place : walk.wanted()) whole[place] = true;
-  for (std::size_t place = whole.size(); place-- > 0;) {
-    const Walk::Place& consumer = walk.places()[place];
-    if (consumer.is_leaf) continue;
-    const Definition& definition = *consumer.node->definition();
-    for (const std::size_t operand : consumer.operands) {
-      const bool is_smaller = size_of(*definition.type()) < size_of(*walk.places()[operand].node->type());
-      const bool takes_a_part = !whole[place] || (is_smaller && is_of_elements(definition));
-      if (!takes_a_part || !in_parts[operand]) whole[operand] = true;
+ private:
+  struct Step {
+    Node* node;
+    std::unordered_set<Node*>::const_iterator next;
+  };
+
+  /// Without recursion: graphs are as deep as loops are long.
+  bool leads_to_held(Node& from) {
+    std::vector<Step> path;
+    const auto enter = [&](Node& node) {
+      const auto [known, is_new] = leads_.emplace(&node, false);
+      if (is_new) path.push_back({&node, node.consumers().begin()});
+      return known->second || (is_new && is_held(node));
+    };
+    bool found = enter(from);
+    while (!found && !path.empty()) {
+      Step& step = path.back();
+      if (step.next == step.node->consumers().end())
+        path.pop_back();
+      else
+        found = enter(**step.next++);
     }
+    for (const Step& step : path) leads_[step.node] = found;
+    return found;
   }
-  return whole;
-}
+
+  const Walk& walk_;
+  std::unordered_map<const Node*, bool> leads_;  // of those that it has been asked of
+};
 
 /// By place: whether it is there, made of numbers alone, or such an array under other dimensions.
 std::vector<bool> made_without_work(const Walk& walk) {
@@ -77,19 +84,54 @@ std::vector<bool> made_without_work(const Walk& walk) {
   return without_work;
 }
 
-/// The newest ones, as far as there is room for them, the oldest first.
-std::vector<HeldNode> within_limits(std::vector<HeldNode> held) {
-  std::sort(held.begin(), held.end(),
-            [](const HeldNode& a, const HeldNode& b) { return a.array->number() > b.array->number(); });
+/// By place: whether it has the elements of its operand.
+bool is_like_its_operand(const Walk::Place& place) {
+  return place.node->is_apart() || std::holds_alternative<View>(place.node->definition()->meaning());
+}
+
+/// By place: whether Python holds it, or what is still to be computed of it.
+struct Wishes {
+  std::vector<bool> held;
+  std::vector<bool> needed;
+};
+
+Wishes wishes_of(const Walk& walk) {
+  const std::size_t count = walk.places().size();
+  Wishes wishes{std::vector<bool>(count), std::vector<bool>(count)};
+  Uses uses(walk);
+  for (std::size_t at = count; at-- > 0;) {
+    const Walk::Place& place = walk.places()[at];
+    if (place.is_leaf) continue;
+    Node& node = *place.node;
+    wishes.held[at] = is_held(node);
+    if (wishes.held[at]) continue;
+    const bool is_needed = wishes.needed[at] || uses.are_elsewhere(node) || uses.are_elsewhere(*node.original());
+    const bool needs_operand = is_needed && is_like_its_operand(place);
+    wishes.needed[at] = is_needed && !needs_operand;
+    if (needs_operand) wishes.needed[place.operands.front()] = true;
+  }
+  return wishes;
+}
+
+void sort_by_number(std::vector<HeldNode>& nodes) {
+  std::sort(nodes.begin(), nodes.end(),
+            [](const HeldNode& a, const HeldNode& b) { return a.array->number() < b.array->number(); });
+}
+
+/// Those that there is room for: first what is held, then what is needed, of both the newest. The oldest first.
+std::vector<HeldNode> within_limits(std::vector<HeldNode> held, std::vector<HeldNode> needed) {
   std::vector<HeldNode> kept;
   std::int64_t bytes = 0;
-  for (HeldNode& one : held) {
-    const std::int64_t more = bytes_of(*one.array->type());
-    if (kept.size() == most_arrays || more > most_bytes - bytes) continue;
-    bytes += more;
-    kept.push_back(std::move(one));
+  for (std::vector<HeldNode>* const some : {&held, &needed}) {
+    sort_by_number(*some);
+    for (std::size_t i = some->size(); i-- > 0 && kept.size() < most_arrays;) {
+      const std::int64_t more = bytes_of(*(*some)[i].array->type());
+      if (more > most_bytes - bytes) continue;
+      bytes += more;
+      kept.push_back(std::move((*some)[i]));
+    }
   }
-  std::reverse(kept.begin(), kept.end());
+  sort_by_number(kept);
   return kept;
 }
 
@@ -98,19 +140,24 @@ std::vector<HeldNode> within_limits(std::vector<HeldNode> held) {
 std::vector<HeldNode> held_on_the_way(const Walk& walk, const api::RunOptions& options) {
   if (options.memory || options.plan) return {};
   std::vector<HeldNode> held;
-  const std::vector<bool> whole = computed_as_a_whole(walk);
+  std::vector<HeldNode> needed;
+  const Wishes wishes = wishes_of(walk);
   std::vector<bool> needs_nothing = made_without_work(walk);
   for (const std::size_t place : walk.wanted()) needs_nothing[place] = true;
-  for (std::size_t place = 0; place < whole.size(); ++place) {
+  for (std::size_t place = 0; place < needs_nothing.size(); ++place) {
+    if (needs_nothing[place] || !(wishes.held[place] || wishes.needed[place])) continue;
     Node& node = *walk.places()[place].node;
-    if (needs_nothing[place] || !whole[place] || !is_held(node)) continue;
     NodePtr array = node.original();
-    if (!array->is_leaf() && !array->is_traced()) held.push_back({node.shared_from_this(), std::move(array)});
+    const bool takes_value = !array->is_leaf() && !array->is_traced();
+    if (takes_value && wishes.held[place])
+      held.push_back({node.shared_from_this(), std::move(array)});
+    else if (takes_value && array->identity() == array->number())  // a copy shows a gradient how it is made
+      needed.push_back({node.shared_from_this(), std::move(array)});
   }
-  if (held.empty()) return held;
+  if (held.empty() && needed.empty()) return {};
   const std::optional<api::Ranks> processes = ranks();
   if (processes && processes->count() > 1) return {};
-  return within_limits(std::move(held));
+  return within_limits(std::move(held), std::move(needed));
 }
 
 }  // namespace einrel::python

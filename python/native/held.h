@@ -6,8 +6,9 @@
 
 #include "node.h"
 
-// An array that somebody holds keeps its value, once a computation of others makes it: a loop that looks at its
-// progress in each step does not begin anew each time. What nobody holds is not kept, nor what is cheap to make again.
+// An array that somebody holds keeps its value, once a computation of others makes it, and so does what an array that
+// is held is still to be computed of: a loop that looks at its progress in each step does not begin anew each time.
+// What nobody holds or needs is not kept, nor what is cheap to make again.
 
 namespace einrel::python {
 
@@ -17,9 +18,9 @@ struct HeldNode {
   NodePtr array;
 };
 
-/// What a walk computes as a whole besides what it wants, and Python holds, the newest ones: no more than 64 arrays of
-/// 1 GiB together. None where a plan or a limit of memory is given, or several processes compute, which may hold
-/// different ones.
+/// What a walk computes besides what it wants, and Python holds, or needs for what it holds: no more than 64 arrays of
+/// 1 GiB together, the newest ones, first those that are held. None where a plan or a limit of memory is given, or
+/// several processes compute, which may hold different ones.
 std::vector<HeldNode> held_on_the_way(const Walk& walk, const api::RunOptions& options);
 
 }  // namespace einrel::python

@@ -29,6 +29,7 @@ Node::Node(std::shared_ptr<const Definition> definition, std::vector<NodePtr> op
   for (const NodePtr& operand : operands_) {
     needs_gradient_ = needs_gradient_ || operand->needs_gradient_;
     is_traced_ = is_traced_ || operand->is_traced_;
+    operand->consumers_.insert(this);
   }
 }
 
@@ -47,18 +48,25 @@ Node::Node(api::Input source)
 
 Node::~Node() {
   if (value_) forget_history(*this);
+  consume_nothing();
   std::vector<NodePtr> waiting = std::move(operands_);
   while (!waiting.empty()) {
     const NodePtr node = std::move(waiting.back());
     waiting.pop_back();
     if (node.use_count() > 1) continue;
+    node->consume_nothing();
     for (NodePtr& operand : node->operands_) waiting.push_back(std::move(operand));
     node->operands_.clear();
   }
 }
 
+void Node::consume_nothing() {
+  for (const NodePtr& operand : operands_) operand->consumers_.erase(this);
+}
+
 void Node::become(Value value) {
   if (value_) return;  // another thread has computed it: who has seen its memory shares it
+  consume_nothing();
   value_ = std::move(value);
   source_.reset();
   needs_gradient_ = false;

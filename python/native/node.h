@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_set>
 #include <vector>
 
 #include "definition.h"
@@ -45,6 +46,8 @@ class Node : public std::enable_shared_from_this<Node> {
   /// NumPy's.
   const std::vector<NodePtr>& operands() const { return operands_; }
   const std::optional<Value>& value() const { return value_; }
+  /// Those without elements that are made of it.
+  const std::unordered_set<Node*>& consumers() const { return consumers_; }
   /// Of a node without elements, if they can be made.
   const std::optional<api::Input>& source() const { return source_; }
   /// Whether a computation takes it as an input.
@@ -70,6 +73,7 @@ class Node : public std::enable_shared_from_this<Node> {
   NodePtr original();
   /// Nothing else is taken for alike but its copies: it is the argument of a function that is differentiated.
   void set_apart() { is_apart_ = true; }
+  bool is_apart() const { return is_apart_; }
   /// Where in the user's code it was made, if that is known; a copy where the other one was.
   const UserLine& line() const { return line_; }
   void set_line(const UserLine& line) { line_ = line; }
@@ -78,9 +82,13 @@ class Node : public std::enable_shared_from_this<Node> {
 
  private:
   friend class Walk;
+  /// Its operands need not be there for it.
+  void consume_nothing();
+
   TypePtr type_;
   std::shared_ptr<const Definition> definition_;
   std::vector<NodePtr> operands_;
+  std::unordered_set<Node*> consumers_;
   std::optional<Value> value_;
   std::optional<api::Input> source_;
   bool needs_gradient_ = false;  ///< it is one, or made of one
@@ -120,6 +128,8 @@ class Walk {
   const std::vector<std::size_t>& wanted() const { return wanted_; }
   /// In order: what a program of this takes as inputs.
   const std::vector<Node*>& leaves() const { return leaves_; }
+  /// Whether the walk came to this node, or one that is alike.
+  bool has(const Node& node) const { return node.walk_ == number_; }
   /// The same numbers for every walk that one program computes.
   const std::vector<std::int64_t>& key() const { return key_; }
 

@@ -1,8 +1,9 @@
-"""What somebody holds keeps its value, once it is computed on the way to something else; what nobody holds does not."""
+"""What somebody holds keeps its value, once it is computed on the way to something else, and so does what that needs;
+what nobody holds does not."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -64,11 +65,160 @@ def test_training_keeps_weights_and_the_loss(rng: np.random.Generator) -> None:
         np.testing.assert_allclose(float(loss), expected)
 
 
+STEPS = 12
+
+
+def slope(xp: Any, a: Any, w: Any) -> tuple[Any, Any]:
+    """A loss and its gradient: by `er.value_and_grad`, and written out."""
+    if xp is er:
+        return er.value_and_grad(lambda v: er.sum((er.tanh(a @ v) - 1) ** 2))(w)  # type: ignore[no-any-return]
+    t = np.tanh(a @ w)
+    return ((t - 1) ** 2).sum(), a.T @ (2 * (t - 1) * (1 - t**2))
+
+
+def looks_after_the_update(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    w = start
+    for _ in range(STEPS):
+        loss, change = slope(xp, a, w)
+        w = w - 0.1 * change
+        yield loss
+
+
+def has_gradients_of_arrays(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    w = start * 1
+    for _ in range(STEPS):
+        loss = xp.sum((xp.tanh(a @ w) - 1) ** 2)
+        w = w - 0.1 * (er.grad(loss, w) if xp is er else slope(np, a, w)[1])
+        yield loss
+
+
+def has_momentum(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    state = {"w": start, "m": start * 0}
+    for _ in range(STEPS):
+        loss, change = slope(xp, a, state["w"])
+        m = 0.9 * state["m"] + change
+        state = {"w": state["w"] - 0.1 * m, "m": m}
+        yield loss
+
+
+def looks_at_times(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    w = start
+    for step in range(3 * STEPS):
+        loss, change = slope(xp, a, w)
+        w = w - 0.1 * change
+        if step % 3 == 2:
+            yield loss
+
+
+def trains_on_a_state(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    w, u = start, start * 2
+    for _ in range(STEPS):
+        u = xp.sin(u @ a) + 1
+        loss, change = slope(xp, a * u, w)
+        w = w - 0.1 * change
+        yield loss
+
+
+def laplacian(xp: Any, u: Any) -> Any:
+    return xp.roll(u, 1, 0) + xp.roll(u, -1, 0) + xp.roll(u, 1, 1) + xp.roll(u, -1, 1) - 4 * u
+
+
+def has_two_states(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    u, v = start + a, start - a
+    for _ in range(STEPS):
+        r = u * v * v
+        u, v = u + 0.1 * laplacian(xp, u) - r + 0.04 * (1 - u), v + 0.05 * laplacian(xp, v) + r - 0.1 * v
+        yield xp.mean(u)
+
+
+def looks_at_the_other_state(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    u, v = start + a, start - a
+    for _ in range(STEPS):
+        u, v = xp.tanh(u @ v), xp.cos(u - v)
+        yield xp.max(v)
+
+
+def looks_at_an_element(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    u = start + a
+    for _ in range(STEPS):
+        u = u + 0.1 * laplacian(xp, u)
+        yield u[2, 3]
+
+
+def looks_at_a_row(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    u = start + a
+    for _ in range(STEPS):
+        u = xp.tanh(u * 1.1)
+        yield xp.max(u[2])
+
+
+def looks_at_what_is_old(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    u = start + a
+    for _ in range(STEPS):
+        total = xp.sum(u)
+        u = xp.sin(u * 1.1)
+        yield total
+
+
+LOOPS = [
+    looks_after_the_update,
+    has_gradients_of_arrays,
+    has_momentum,
+    looks_at_times,
+    trains_on_a_state,
+    has_two_states,
+    looks_at_the_other_state,
+    looks_at_an_element,
+    looks_at_a_row,
+    looks_at_what_is_old,
+]
+
+
+@pytest.mark.parametrize("loop", LOOPS, ids=lambda loop: loop.__name__)
+def test_a_loop_that_looks_makes_each_step_once(
+    loop: Callable[[Any, Any, Any], Iterator[Any]], rng: np.random.Generator
+) -> None:
+    a, start = rng.random((5, 5)) / 5, rng.random(5)
+    asked = Asked(start)
+    forms = []
+    for ours, expected in zip(loop(er, a, asked.array), loop(np, a, start)):
+        forms.append(er.explain(ours))
+        np.testing.assert_allclose(float(ours), expected)
+    assert asked.times <= 4
+    assert len(forms) == STEPS
+    assert len(set(forms[3:])) == 1  # what a look computes is the same program in each step
+
+
+@pytest.mark.parametrize(("options", "times"), [({}, 1), ({"memory": "64MiB"}, 2)])
+def test_what_is_held_is_not_computed_of_the_same_anew(options: dict[str, Any], times: int) -> None:
+    asked = Asked(np.ones(SHAPE))
+    between = er.exp(asked.array)
+    total, later = er.sum(between), er.tanh(between)
+    del between
+    total.compute(**options)
+    later.compute()
+    np.testing.assert_allclose(np.asarray(later), np.tanh(np.full(SHAPE, np.e)))
+    assert asked.times == times
+
+
+def test_gradients_go_on_through_what_is_needed(rng: np.random.Generator) -> None:
+    x = rng.random(4)
+    w = er.asarray(x) * 1
+    h = er.sin(w)
+    loss = er.sum(h * w)
+    first = er.grad(loss, w)
+    second = er.grad(er.sum(first**2), w)
+    looks = [er.sum(h), er.sum(w * h), er.max(first), loss]
+    del h, first, loss
+    for look in looks:
+        float(look)
+    slopes = np.cos(x) * x + np.sin(x)
+    np.testing.assert_allclose(np.asarray(second), 2 * slopes * (2 * np.cos(x) - np.sin(x) * x))
+
+
 # What is held, and what is computed: the first is not made for the second.
 NOT_MADE: dict[str, Callable[[er.Array], tuple[er.Array, er.Array]]] = {
     "a view of elements that are there": lambda x: (x.T, er.sum(x.T + 1)),
-    "a part": lambda x: ((y := er.exp(x)), y[2, 3]),
-    "a slice": lambda x: ((y := er.exp(x)), y[1:3] * 2),
     "a constant": lambda x: ((y := er.ones(SHAPE)), y + x),
 }
 
@@ -80,8 +230,10 @@ def test_what_is_not_made_on_the_way_is_not_kept(made: Callable[[er.Array], tupl
     assert not is_computed(held)
 
 
-# Products and sums are made as a whole, also where a part of what is made of them is wanted.
+# What is made of elements that are not there is made as a whole, also where a part of it is wanted.
 MADE: dict[str, Callable[[er.Array], tuple[er.Array, er.Array]]] = {
+    "an element": lambda x: ((y := er.exp(x)), y[2, 3]),
+    "a slice": lambda x: ((y := er.exp(x)), y[1:3] * 2),
     "an element of a product": lambda x: ((y := x @ x.T), y[2, 3]),
     "a row of what is made of a product": lambda x: ((y := er.tanh(x @ x.T)), y[2]),
     "a view of a product": lambda x: ((y := (x @ x.T).T), er.sum(y)),
