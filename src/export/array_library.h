@@ -80,6 +80,7 @@ struct ArrayLibrary {
   std::string_view
       all_extreme;  ///< of floats, by {how}, max or min: NaN where one is, which max and min of collectives may drop
 
+  std::string_view decorator;   ///< of functions that are called several times; "" where there is none
   std::string_view parameters;  ///< of the function of a device, after the dicts of arrays
   std::string_view imports;
   std::set<std::string> names;  ///< that no variable may have

@@ -243,9 +243,11 @@ class ProgramWriter {
     Lines results;
     for (const std::size_t result : layer.results) results.push_back(variables[result]);
     kept.insert(results.begin(), results.end());
-    Lines lines{fmt::format("def {}({}):", name, fmt::join(parameters, ", ")),
-                fmt::format("    \"\"\"What comes {} times; the first time it computes {}.\"\"\"", layer.values.size(),
-                            first_and_last(layer))};
+    Lines lines;
+    if (!library_.decorator.empty()) lines.emplace_back(library_.decorator);
+    lines.push_back(fmt::format("def {}({}):", name, fmt::join(parameters, ", ")));
+    lines.push_back(fmt::format("    \"\"\"What comes {} times; the first time it computes {}.\"\"\"",
+                                layer.values.size(), first_and_last(layer)));
     for (const std::string& line : statements.lines(library_, kept)) lines.push_back(line.empty() ? "" : "    " + line);
     if (!results.empty()) lines.push_back(fmt::format("    return {}", fmt::join(results, ", ")));
     return lines;

@@ -298,6 +298,7 @@ ArrayLibrary jax_library() {
       .reduce_scatter = "lax.psum_scatter({x}, {axes}, scatter_dimension={dimension}, tiled=True)",
       .all_reduce = "lax.p{how}({x}, {axes})",
       .all_extreme = "_extreme({x}, {axes}, \"{how}\")",
+      .decorator = "@jax.jit",  // traced once
       .parameters = "",
       .imports = jax_imports,
       .names = {"jax",   "jnp",      "lax",         "np",           "P",        "inputs",    "states",     "time",

@@ -102,6 +102,7 @@ ArrayLibrary torch_library() {
       .reduce_scatter = "_reduce_scatter({x}, mesh.line({names}), {dimension})",
       .all_reduce = "_all_reduce({x}, mesh.line({names}), \"{how}\")",
       .all_extreme = "_extreme({x}, mesh.line({names}), \"{how}\")",
+      .decorator = "",
       .parameters = ", mesh",
       .imports = torch_imports,
       .names = {"torch",           "dist",         "np",          "os",       "time",

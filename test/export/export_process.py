@@ -208,7 +208,7 @@ class ExportedPrograms(DocumentRuns):
             for sites in self.sites[:3]:
                 self.assertIsNone(self.export(document, arrays, sites))
                 source = Path(self.path(f"{name}_{sites}.py")).read_text()
-                self.assertEqual((source.count("\ndef layer"), source.count(f"# {formula}")), (1, 1), source)
+                self.assertEqual((source.count("\ndef layer("), source.count(f"# {formula}")), (1, 1), source)
             exported.append((document, self.wanted(document, arrays)))
         self.run_exported()
         for document, wanted in exported:

@@ -6,10 +6,14 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <string>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/graph/vertex_key.h"
 #include "plan/collectives.h"
 #include "plan/cost/exact_costs.h"
 #include "plan/cost/memory.h"
@@ -78,8 +82,19 @@ class SpmdSearch {
   void collect_ways() {
     const std::vector<bool> small = small_vertices(graph_, request_.sites, request_.machine);
     const std::size_t most = most_ways();
+    std::unordered_map<std::string, std::size_t> known;
     for (std::size_t v = 0; v < graph_.vertices.size(); ++v) {
+      ByteKey key;
+      put_computation_of_inputs(key, graph_.vertices[v], graph_);
+      key.put(static_cast<std::uint8_t>(small[v]));
+      key.put(static_cast<std::uint8_t>(is_state(graph_, v)));
+      const auto [first, is_new] = known.try_emplace(key.take(), v);
+      kinds_.push_back(first->second);
       std::vector<SpmdWay>& ways = ways_.emplace_back();
+      if (!is_new) {
+        ways = ways_[first->second];
+        continue;
+      }
       std::int64_t fewest_copies = std::numeric_limits<std::int64_t>::max();
       for (VertexPlan& plan : spmd_candidates(graph_, v, request_.sites)) {
         fewest_copies = std::min(fewest_copies, copies_of(plan));
@@ -105,13 +120,20 @@ class SpmdSearch {
 
   std::vector<CostTable> cost_tables() {
     std::vector<CostTable> tables;
+    std::map<std::tuple<std::size_t, std::size_t, std::size_t>, std::size_t> known;  // kinds, operand: the table
     for (std::size_t v = 0; v < ways_.size(); ++v) {
       CostTable alone{{v}, {}};
       for (const SpmdWay& way : ways_[v]) alone.costs.push_back(way.alone);
       tables.push_back(std::move(alone));
       for (const std::size_t operand : operands_read(graph_.vertices[v])) {
-        tables.push_back(moves(graph_.vertices[v].inputs[operand].index, v, [&](const VertexPlan& plan) {
-          return needed_layout(graph_.vertices[v], operand, graph_[graph_.vertices[v].inputs[operand]].bound, plan);
+        const std::size_t tensor = graph_.vertices[v].inputs[operand].index;
+        const auto [same, is_new] = known.try_emplace({kinds_[tensor], kinds_[v], operand}, tables.size());
+        if (!is_new) {
+          tables.push_back({{tensor, v}, tables[same->second].costs});
+          continue;
+        }
+        tables.push_back(moves(tensor, v, [&](const VertexPlan& plan) {
+          return needed_layout(graph_.vertices[v], operand, graph_.vertices[tensor].bound, plan);
         }));
       }
     }
@@ -191,6 +213,7 @@ class SpmdSearch {
   ExactCosts exact_;
   std::vector<MeshAxis> mesh_;
   std::map<std::pair<Sharding, Sharding>, bool> can_move_;
+  std::vector<std::size_t> kinds_;  // per vertex: the first one that has the same ways, at the same costs
   std::vector<std::vector<SpmdWay>> ways_;
 };
 
