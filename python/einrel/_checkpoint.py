@@ -6,6 +6,7 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from . import _native
 from ._array import Array, node_of
 from ._compute import run_options
 from ._errors import compute_nodes, run_traced
@@ -43,6 +44,12 @@ class _Block(Part):
     def program(self) -> Planned:
         """See `Part`."""
         return Graph(self._program(), self._body.results)
+
+    def inputs(self) -> dict[str, Node]:
+        """See `Part`."""
+        operands = dict(zip([*self._body.arguments, *self._body.around], self.operands))
+        named = _native.names_in_program(self._body.results)
+        return {name: operands[node] for name, node in named if node in operands}
 
     def times(self) -> int | None:
         """See `Part`."""

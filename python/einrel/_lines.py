@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from types import FrameType
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ _OURS: Final = os.path.dirname(__file__) + os.sep
 _OTHERS: Final = tuple(f"-packages{os.sep}{name}{os.sep}" for name in ("numpy", "torch", "jax"))
 
 
+@lru_cache(maxsize=4096)
 def is_of_user(file: str) -> bool:
     """Whether it is the user's code, not ours, nor a library's that takes our arrays for the user."""
     return not file.startswith(_OURS) and not any(folder in file for folder in _OTHERS)

@@ -101,6 +101,11 @@ class _Loop(Part):
         """See `Part`: a step."""
         return self._program().native()
 
+    def inputs(self) -> dict[str, Node]:
+        """See `Part`: not what goes on, which lies where a step leaves it."""
+        _, xs, around, _ = self._groups(self.operands)
+        return self._program().fixed(xs, around)
+
     def times(self) -> int | None:
         """See `Part`."""
         return None if self._has_condition else self._steps

@@ -199,6 +199,10 @@ class Part(ABC):
         """What is computed each time."""
 
     @abstractmethod
+    def inputs(self) -> dict[str, Node]:
+        """The operands that each time reads from where they lie, by the names of the program's inputs."""
+
+    @abstractmethod
     def times(self) -> int | None:
         """How often the program is computed; None, where elements say it."""
 
@@ -342,6 +346,26 @@ class Stages:
         own = ("batch", "planner", "planners") if batch not in self._labels[program] else ()
         return {name: value for name, value in options.items() if name not in own}
 
+    def _placements(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> list[Mapping[str, Any]]:
+        """The option `placements` of each program: of its own inputs, by their names. Raises where none has one."""
+        placements = options.get("placements")
+        programs = self._programs(names)
+        if not isinstance(placements, Mapping):  # left out, or said wrongly
+            return [options] * len(programs)
+        called = {node: name for name, node in reversed(names)}
+        inputs = [one.inputs(called) for one in programs]
+        known = {name for pairs in inputs for name, _ in pairs}
+        for name in placements:
+            if name not in known:
+                raise _native.ProgramError(
+                    f"placements of {name!r}: none of the programs of the function has such an input; they have "
+                    f"{', '.join(sorted(known))}; what goes on from step to step lies where a step leaves it"
+                )
+        return [
+            {**options, "placements": {own: placements[name] for name, own in pairs if name in placements}}
+            for pairs in inputs
+        ]
+
     def check_plan(self, options: Mapping[str, Any]) -> None:
         """Raises ProgramError where the option `plan` does not have a plan for each of several programs."""
         if self.parts and options.get("plan") is not None:
@@ -417,8 +441,8 @@ class Stages:
         self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]
     ) -> Iterator[tuple[_Program, ExplainOptions]]:
         """Each program, and how to explain it."""
-        for one in self._programs(names):
-            yield one, explain_options(**self._options_of(one.key, options))
+        for one, own in zip(self._programs(names), self._placements(options, names)):
+            yield one, explain_options(**self._options_of(one.key, own))
 
 
 @dataclass(frozen=True)
@@ -436,6 +460,13 @@ class _Program:
         if self.times is None:
             return f"{self.title}: each step, as many as its condition says"
         return self.title if self.times == 1 else f"{self.title}: each of {self.times} steps"
+
+    def inputs(self, called: Mapping[Node, str]) -> list[tuple[str, str]]:
+        """What its inputs are called, by the names of `called` or by those in the program, each with the latter."""
+        operands = self.key.inputs() if isinstance(self.key, Part) else {}
+        own = list(json.loads(self.planned.plan(explain_options()))["inputs"])
+        said = [(called[operands[name]], name) for name in own if operands.get(name) in called]
+        return [*said, *((name, name) for name in own if name not in called.values() or name not in operands)]
 
 
 _PAGE: Final = """<!doctype html>

@@ -167,7 +167,7 @@ class LoopProgram:
 
         Fewer steps are done where the condition does not hold.
         """
-        fixed = {name: node for name, node in (_named("k", around) | _named("x", xs)).items() if name in self._inputs}
+        fixed = self.fixed(xs, around)
         columns = [np.empty((steps, *node.type.shape), BY_NAME[node.type.dtype]) for node in self._gives]
         block = self._block if columns else steps
         for done in range(0, steps, block):
@@ -182,6 +182,10 @@ class LoopProgram:
                 else:
                     column[first : first + count] = rows
         return [*nodes, *map(node_of, columns)]
+
+    def fixed(self, xs: Sequence[Node], around: Sequence[Node]) -> dict[str, Node]:
+        """The inputs that are the same in all steps."""
+        return {name: node for name, node in (_named("k", around) | _named("x", xs)).items() if name in self._inputs}
 
     def native(self) -> _native.Program:
         """The program, of which each step is a run."""

@@ -46,6 +46,49 @@ def test_traced_functions_and_arrays_say_it_by_their_names(rng: np.random.Genera
     assert "as is given" in of_array.explain(sites=2, placements={"x": {0: 2}})
 
 
+def placed(page: str) -> dict[str, set[str]]:
+    """The inputs that lie as is given, by the title of the program."""
+    found: dict[str, set[str]] = {}
+    for line in page.splitlines():
+        if "<" not in line and " in " in line and not line.startswith(" "):
+            title = line
+            found[title] = set()
+        elif "as is given" in line:
+            found[title].add(line.split()[1].split("[")[0])
+    return found
+
+
+def test_programs_of_a_function_with_loops_have_the_placements_of_their_own_inputs(rng: np.random.Generator) -> None:
+    def f(x: er.Array, w: er.Array, rows: er.Array) -> er.Array:
+        y = er.fori_loop(0, 3, lambda i, v: er.tanh(v @ w), x @ w)
+        last, _ = er.scan(lambda v, row: (v + row, None), y, rows)
+        return last * x
+
+    arguments = rng.normal(size=(4, 4)), rng.normal(size=(4, 4)), rng.normal(size=(3, 4, 4))
+    jitted = er.jit(f)
+
+    def lies(**placements: Any) -> list[set[str]]:
+        return list(placed(jitted.explain(*arguments, sites=2, placements=placements)).values())
+
+    assert lies(x={0: 2}) == [{"x"}, set(), set(), {"x"}]
+    assert lies(w={1: 2}) == [{"w"}, {"k0"}, set(), set()]
+    assert lies(rows={2: 2}, w={0: 2}) == [{"w"}, {"k0"}, {"x0"}, set()]
+    assert jitted.html(*arguments, sites=2, placements={"rows": {2: 2}}).count("<iframe") == 4
+    with pytest.raises(er.ProgramError, match=r"placements of 'y': none of the programs .*rows, w, x"):
+        lies(x={0: 2}, y={0: 2})
+    with pytest.raises(TypeError, match="is no mapping from names"):
+        jitted.explain(*arguments, sites=2, placements=["x"])
+
+
+def test_functions_that_are_computed_again_have_the_placements_of_their_own_inputs(rng: np.random.Generator) -> None:
+    x, w = rng.normal(size=(4, 4)), rng.normal(size=(4, 4))
+    jitted = er.jit(er.grad(lambda w, x: er.sum(er.checkpoint(lambda v: er.tanh(v @ w))(x) ** 2)))
+    text = jitted.explain(w, x, sites=2, placements={"x": {0: 2}})
+    assert list(placed(text).values()).count({"x1"}) == 2  # forwards, and where it is computed again
+    with pytest.raises(er.ProgramError, match="placements of 'v': none of the programs"):
+        jitted.explain(w, x, sites=2, placements={"v": {0: 2}})
+
+
 @pytest.mark.parametrize(
     ("placements", "error", "said"),
     [
