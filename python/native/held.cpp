@@ -17,7 +17,7 @@
 namespace einrel::python {
 namespace {
 
-constexpr std::size_t most_arrays = 64;
+constexpr std::size_t most_arrays = 1'024;
 constexpr std::int64_t most_bytes = std::int64_t{1} << 30;
 
 std::int64_t size_of(const Type& type) {

@@ -18,8 +18,8 @@ struct HeldNode {
   NodePtr array;
 };
 
-/// What a walk computes besides what it wants, and Python holds, or needs for what it holds: no more than 64 arrays of
-/// 1 GiB together, the newest ones, first those that are held. None where a plan or a limit of memory is given, or
+/// What a walk computes besides what it wants, and Python holds, or needs for what it holds: no more than 1,024 arrays
+/// of 1 GiB together, the newest ones, first those that are held. None where a plan or a limit of memory is given, or
 /// several processes compute, which may hold different ones.
 std::vector<HeldNode> held_on_the_way(const Walk& walk, const api::RunOptions& options);
 

@@ -3,6 +3,8 @@ what nobody holds does not."""
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -160,6 +162,14 @@ def looks_at_what_is_old(xp: Any, a: Any, start: Any) -> Iterator[Any]:
         yield total
 
 
+def has_many_states(xp: Any, a: Any, start: Any) -> Iterator[Any]:
+    states = [start @ a + k for k in range(80)]
+    for _ in range(STEPS):
+        total = functools.reduce(operator.add, states)
+        states = [xp.cos(u + 0.01 * total) for u in states]
+        yield xp.sum(total)
+
+
 LOOPS = [
     looks_after_the_update,
     has_gradients_of_arrays,
@@ -171,6 +181,7 @@ LOOPS = [
     looks_at_an_element,
     looks_at_a_row,
     looks_at_what_is_old,
+    has_many_states,
 ]
 
 
@@ -273,10 +284,10 @@ def test_no_more_than_a_gigabyte_is_kept(extent: int, is_kept: bool) -> None:
 def test_of_many_held_arrays_the_last_ones_are_kept() -> None:
     x = er.asarray(np.ones(3))
     held = [x]
-    for _ in range(100):
+    for _ in range(1100):
         held.append(held[-1] + 1)
-    assert er.sum(held[-1]).tolist() == 303.0
-    assert [is_computed(one) for one in held[1:]] == [False] * 36 + [True] * 64
+    assert er.sum(held[-1]).tolist() == 3303.0
+    assert [is_computed(one) for one in held[1:]] == [False] * 76 + [True] * 1024
     assert held[50].tolist() == [51.0] * 3
 
 
