@@ -216,6 +216,24 @@ class ExportedPrograms(DocumentRuns):
                 with self.subTest(document=document.name, sites=sites):
                     self.expect(document, sites, wanted)
 
+    def test_layers_that_are_trained(self):
+        layers = range(1, 10)
+        text = "dims b=16 f=8 g=8\ninput H0[b,f], Y[b,g] : f64\n"
+        text += "".join(f"state W{n}[f,g] = 0.1 * f64(f - g) / (1 + f64(f) + {n})\n" for n in layers)
+        text += "".join(f"H{n}[b,g] = tanh(sum[f] H{n - 1}[b,f] * W{n}[f,g])\n" for n in layers)
+        text += f"loss[] = sum[b,g] sq(H9[b,g] - Y[b,g])\nminimize loss over {', '.join(f'W{n}' for n in layers)} by sgd(0.01)\noutput loss, H9\n"
+        document = documents.read(Path(self.text_file("trained.ein", text)))
+        random = np.random.default_rng(4)
+        arrays = {name: random.normal(size=(16, 8)) for name in ("H0", "Y")}
+        for sites in self.sites[:3]:
+            self.assertIsNone(self.export(document, arrays, sites))
+            self.assertRegex(Path(self.path(f"trained_{sites}.py")).read_text(), r'H1 = layer\(H0\w*, states\["W1"\]')
+        self.run_exported()
+        wanted = self.wanted(document, arrays)
+        for sites in self.sites[:3]:
+            with self.subTest(sites=sites):
+                self.expect(document, sites, wanted)
+
     def test_random_layers(self):
         exported = []
         for seed in range(12):
