@@ -88,6 +88,14 @@ bool overlaps(const api::Tensor& a, const api::Tensor& b) {
   return before(left.data(), right.data() + right.size()) && before(right.data(), left.data() + left.size());
 }
 
+/// Whether two are over the same elements.
+bool share_elements(const std::vector<NodePtr>& leaves) {
+  std::set<const std::byte*> known;
+  return std::any_of(leaves.begin(), leaves.end(), [&](const NodePtr& leaf) {
+    return leaf->value() && !known.insert(leaf->value()->tensor.bytes().data()).second;
+  });
+}
+
 /// What computed graphs before, the one that was used last first.
 struct Kept {
   std::list<std::pair<std::vector<std::int64_t>, std::shared_ptr<Compiled>>> graphs;
@@ -185,12 +193,13 @@ std::string program_text(const std::map<std::string, NodePtr>& outputs, const st
     throw api::UserError("the results are made of the inputs by what is no part of a program: " +
                          graph.left.front().second);
   const std::map<const Node*, std::string> names = names_of(outputs, graph.of, inputs);
-  const Walk walk(graph.of, true);
-  const std::vector<Node*>& leaves = walk.leaves();
+  std::size_t reached = 0;
   for (const auto& [name, node] : inputs) {
-    if (std::find(leaves.begin(), leaves.end(), node.get()) == leaves.end())
-      throw api::UserError("nothing is made of the input " + name);
+    if (!graph.are_reached[reached++]) throw api::UserError("nothing is made of the input " + name);
   }
+  std::vector<NodePtr> all = given;  // first, so that leaves over the same elements go by the name of one of these
+  all.insert(all.end(), graph.of.begin(), graph.of.end());
+  const Walk walk(all, share_elements(given));
   const Names variables(walk, names, [](const std::string& name, const Node& leaf) {
     std::string extents;
     for (const std::int64_t extent : leaf.type()->shape) extents += std::to_string(extent) + ",";
@@ -201,7 +210,7 @@ std::string program_text(const std::map<std::string, NodePtr>& outputs, const st
   });
   std::vector<api::Variable> results;
   for (const auto& [name, node] : outputs) {
-    const api::Variable& result = variables[walk.wanted()[results.size()]];
+    const api::Variable& result = variables[walk.wanted()[given.size() + results.size()]];
     results.push_back(result.name() == name ? result : renamed(name, result, node->type()->shape));  // a gradient, say
   }
   return api::Program::build(results).text();

@@ -45,6 +45,18 @@ class Counted {
   Counted& operator=(const Counted&) = delete;
 };
 
+/// Marks, while it lives, that something happens; under Python's lock.
+class Marked {
+ public:
+  explicit Marked(bool& mark) : mark_(mark) { mark_ = true; }
+  ~Marked() { mark_ = false; }
+  Marked(const Marked&) = delete;
+  Marked& operator=(const Marked&) = delete;
+
+ private:
+  bool& mark_;
+};
+
 /// What stops a run while it lives.
 class Stop {
  public:
@@ -210,15 +222,17 @@ LastingStepper::~LastingStepper() {
   if (forks_ != runs().forks) leave_behind(std::move(stepper_));
 }
 
-api::Stepper& LastingStepper::get() {
+std::shared_ptr<api::Stepper> LastingStepper::get() const {
   if (forks_ != runs().forks) throw api::RunError("these steps began before this process was forked: begin again");
+  if (is_busy_) throw api::UserError("a step is being done, or the state copied: ask again when that has ended");
   if (!stepper_) throw api::UserError("a step has failed, so there is none after it: begin again");
-  return *stepper_;
+  return stepper_;
 }
 
 api::RunResult LastingStepper::step(const api::Inputs& fed) {
-  get();
-  const std::shared_ptr<api::Stepper> stepper = std::exchange(stepper_, nullptr);
+  const std::shared_ptr<api::Stepper> stepper = get();
+  const Marked busy(is_busy_);
+  stepper_ = nullptr;
   const Counted counted;
   api::Inputs read = inputs_;
   read.insert(fed.begin(), fed.end());
@@ -238,16 +252,17 @@ api::RunResult LastingStepper::step(const api::Inputs& fed) {
 }
 
 api::Placements LastingStepper::placements() {
-  get();
-  const auto find = [stepper = stepper_](const std::stop_token& /*it has an end*/) { return stepper->placements(); };
+  const auto find = [stepper = get()](const std::stop_token& /*it has an end*/) { return stepper->placements(); };
+  const Marked busy(is_busy_);
   return watched<api::Placements>(find, on_ranks_);
 }
 
 api::State LastingStepper::state() {
-  const api::Stepper& stepper = get();
+  const std::shared_ptr<const api::Stepper> stepper = get();
+  const Marked busy(is_busy_);
   const Counted counted;
   const nanobind::gil_scoped_release release;
-  return stepper.state();
+  return stepper->state();
 }
 
 api::TrainResult LastingProgram::train(const std::map<std::string, api::Samples>& feeds, api::TrainOptions options) {

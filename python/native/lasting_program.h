@@ -52,7 +52,8 @@ class LastingProgram {
   double last_seconds_ = std::numeric_limits<double>::infinity();  ///< that a run took
 };
 
-/// Steps of a program, each done as LastingProgram::run does a run. They do not go on in a fork.
+/// Steps of a program, each done as LastingProgram::run does a run. They do not go on in a fork. Throws UserError where
+/// something is asked of them during a step, as another thread may.
 class LastingStepper {
  public:
   LastingStepper(api::Stepper stepper, api::Inputs inputs, bool on_ranks);
@@ -66,11 +67,12 @@ class LastingStepper {
   api::State state();
 
  private:
-  api::Stepper& get();
+  std::shared_ptr<api::Stepper> get() const;
 
   std::shared_ptr<api::Stepper> stepper_;  // nothing after a failure: what was left may still be at work with it
   api::Inputs inputs_;                     // that stay
   bool on_ranks_;
+  bool is_busy_ = false;  // with a step, or a copy of the state
   std::int64_t forks_;
   double last_seconds_ = std::numeric_limits<double>::infinity();
 };

@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 
 import einrel as er
+from einrel import _native
+from einrel._compute import run_options
 
 
 def test_nothing_is_computed_before_it_is_asked_for() -> None:
@@ -370,6 +372,23 @@ def test_another_thread_is_told_of_a_step_that_is_being_done() -> None:
     assert found[0].tolist() == [2.0, 2.0]
     assert [step.next_total.tolist() for step in steps] == [[12.0, 12.0]]  # none was lost
     assert steps.state.steps_done == 3
+
+
+def test_a_function_that_makes_an_input_is_told_of_the_step_that_is_being_done() -> None:
+    said = []
+
+    def asks(region: tuple[slice, ...]) -> np.ndarray:
+        for ask in (lambda: native.state(), lambda: native.step({})):
+            with pytest.raises(er.ProgramError, match="a step is being done") as told:
+                ask()
+            said.append(str(told.value))
+        return np.ones(2)[region]
+
+    array = er.from_function((2,), asks, dtype="float64")
+    native = _native.Stepper(er.program(COUNTING)._native, {"X": array._node}, [], run_options())
+    outputs, _ = native.step({})
+    assert er.Array(outputs["next_total"]).tolist() == [1.0, 1.0] and said
+    assert native.state().steps_done == 1
 
 
 def test_what_feeds_steps_may_ask_for_the_state() -> None:
