@@ -9,7 +9,7 @@ class ComparedPane {
     const {plans} = this.model;
     const fastest = plans.reduce((best, plan) => plan.cost.seconds < best.cost.seconds ? plan : best);
     const rows = plans.map((plan, at) => element("tr", {"aria-selected": String(at === chosen), onclick: () => this.callbacks.choosePlan(at)},
-      element("td", {}, plan.planner), ...(plan === fastest ? this.figures(plan) : this.differences(plan, fastest))));
+      element("td", {}, plan.planner, this.proof(plan)), ...(plan === fastest ? this.figures(plan) : this.differences(plan, fastest))));
     const columns = [["time", "modelled seconds"], ["moving", "of the time, spent receiving"], ["the rest", "of the time: computing, adding up, copying"],
       ["bytes", "received by all sites together"], ["memory", "of the site that holds most"]];
     this.holder.replaceChildren(element("div", {class: "head"}, element("h3", {}, `Against ${fastest.planner}, the fastest`),
@@ -17,6 +17,14 @@ class ComparedPane {
     element("table", {class: "choices"}, element("thead", {}, element("tr", {}, element("th", {}, "planner"),
       ...columns.map(([name, title]) => element("th", {class: "number", title}, name)), element("th", {title: "the vertex that takes most of the difference"}, "most of it in"))),
     element("tbody", {}, ...rows)));
+  }
+
+  /** What is known of how far a plan is from the best there is. */
+  proof({cost, at_least_seconds: least}) {
+    if (least === undefined) return "";
+    const above = 100 * (cost.seconds / least - 1);
+    return element("span", {class: "quiet", title: `every plan that best looks at takes ${secondsText(least)} at least`},
+      above < 1e-4 ? " proven" : ` within ${above.toPrecision(2)} %`);
   }
 
   figures({cost, moving_seconds: moving, peak_memory: peak}) {

@@ -68,7 +68,7 @@ class Details {
     if (other !== null) {
       let why = ", to compute and reduce it";
       if (other.moving !== null) why = other.to === vertex.name ? `, to bring ${other.moving} here` : `, to bring it to ${other.to}`;
-      const more = isSame(other) || other.more < 0 ? "" : `; ${text(other.more_there)} of it${why}`;
+      const more = isSame(other) || other.more < 0 ? "" : other.more_there > other.more ? `: ${text(other.more_there)}${why}, and less elsewhere` : `; ${text(other.more_there)} of it${why}`;
       parts.push(element("p", {}, element("span", {class: "mono"}, this.otherText(other)), ` costs ${moreText(other)}${more}`));
     }
     const others = planned.otherCuts || [];

@@ -134,10 +134,8 @@ void check_plan_options(const PlanArguments& arguments) {
   const RunRequest request = request_of(arguments, {});
   plan_request(request);
   if (request.planner) check_planner(*request.planner);
-  if (request.given &&
-      (request.planner || request.cost || request.batch || request.spmd || !request.placements.empty())) {
-    throw UserError(
-        "--planner, --cost, --batch, --placement and --spmd choose a plan, and --plan brings one; leave them out");
+  if (request.given && (request.planner || request.cost || request.batch || request.spmd)) {
+    throw UserError("--planner, --cost, --batch and --spmd choose a plan, and --plan brings one; leave them out");
   }
   if (request.spill && !inflate_folder(arguments)) {
     throw UserError(

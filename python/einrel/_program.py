@@ -256,7 +256,7 @@ class Program:
         An input that is an iterator, as a generator is, gives another value for each step, and ends the steps where it
         ends. All other inputs stay as they are, and are brought to where a plan uses them by the first step: nobody may
         change them meanwhile. The state stays where each step leaves it; the property `state` copies it. The steps end
-        after `at_most`, for which plans are made; without it for a thousand.
+        after `at_most`, for which plans are made (without it for a thousand), or where the program's `until` holds.
 
         >>> p = program("state x[] = 1.0\\nnext x[] = 2 * x[]\\ny[] = x[] + 0\\noutput y")
         >>> [float(step.y) for step, _ in zip(p.steps(), range(3))]
@@ -326,6 +326,8 @@ class Steps(Iterator[StepResults]):
             self._stepper = Stepper(self._program, {**self._stay, **fed}, list(fed), how)
             self._types = types
         outputs, report = self._stepper.step(fed)
+        if report.is_last:
+            self._left = itertools.repeat(None, 0)
         return StepResults({name: Array(node) for name, node in outputs.items()}, report)
 
 

@@ -70,6 +70,7 @@ NodePtr node_of(const api::Tensor& tensor, bool is_writable = true) {
 Nodes outputs_of(const api::RunResult& result, const Nodes& inputs) {
   std::vector<NodePtr> given;
   for (const auto& [name, node] : inputs) given.push_back(node);
+  for (const auto& [name, tensor] : result.state.tensors) given.push_back(node_of(tensor, false));  // nor what goes on
   Nodes outputs;
   for (const auto& [name, tensor] : result.outputs)
     outputs.emplace(name, node_of(tensor, output_value(tensor, given).is_writable));
@@ -355,7 +356,8 @@ void bind_reports(nb::module_& module) {
       .def_ro("bytes_moved_to", &api::RunReport::bytes_moved_to)
       .def_ro("predicted_peak", &api::RunReport::predicted_peak)
       .def_ro("spilled", &api::RunReport::spilled)
-      .def_ro("read_back", &api::RunReport::read_back);
+      .def_ro("read_back", &api::RunReport::read_back)
+      .def_ro("is_last", &api::RunReport::is_last);
   nb::class_<api::Epoch>(
       module, "Epoch", nb::is_final(),
       "What an epoch of training came to: means over samples, seconds so far, bytes that sites received so far.")

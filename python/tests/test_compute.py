@@ -330,6 +330,26 @@ def test_inputs_that_stay_are_read_once() -> None:
     assert sum(region[0].stop - region[0].start for region in asked) == 2
 
 
+def test_steps_end_where_until_holds() -> None:
+    text = "state x[] = 1.0\nnext x[] = 2 * x[]\nuntil x[] > 5\noutput x"
+    assert [float(step.x) for step in er.program(text).steps(at_most=100)] == [1, 2, 4, 8]
+    assert float(er.program(text).run(steps=100).x) == 8
+
+
+def test_what_is_written_into_results_is_not_the_state() -> None:
+    program = er.program("state x[] = 1.0\nnext x[] = 2 * x[]\noutput next_x")
+    seen = []
+    for step in program.steps(at_most=3):
+        result = np.asarray(step.next_x)
+        seen.append(float(result))
+        if result.flags.writeable:
+            result[...] = 100
+    assert seen == [2, 4, 8]
+    first = program.run(steps=1)
+    assert not np.asarray(first.next_x).flags.writeable
+    assert float(program.run(steps=1, state=first.state).next_x) == 4
+
+
 def test_there_is_no_step_after_one_that_failed() -> None:
     def values() -> Iterator[er.Array]:
         yield er.asarray(np.ones(2))

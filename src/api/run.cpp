@@ -12,6 +12,7 @@
 #include "api/shared_results.h"
 #include "api/tensor_data.h"
 #include "base/digest.h"
+#include "base/suggest.h"
 #include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
 #include "plan/planners/default_planner.h"
@@ -236,6 +237,22 @@ RunResult run_version(const Run& run, const RunOptions& options) {
   return result;
 }
 
+namespace {
+
+/// Throws UserError for a name that is none of the inputs: what is fed by it would be lost.
+void check_fed(const Inputs& inputs, const std::vector<std::string>& fed) {
+  std::vector<std::string> known;
+  for (const auto& [name, input] : inputs) known.push_back(name);
+  for (const std::string& name : fed) {
+    if (inputs.contains(name)) continue;
+    const std::string near = did_you_mean(name, known);
+    throw UserError(fmt::format("'{}' is to be fed to each step, and no input is given by that name{}", printable(name),
+                                near.empty() ? "" : "; " + near));
+  }
+}
+
+}  // namespace
+
 /// What is chosen and bound once for all steps.
 struct Stepper::Data {
   Data(std::shared_ptr<const ProgramAccess::Data> of, std::shared_ptr<Version> of_inputs, Inputs given,
@@ -279,8 +296,12 @@ struct Stepper::Data {
     const PlanRunReport measured = steps->step(std::move(sources), stop);
     RunResult result;
     result.report = report_of(how, measured, job);
+    result.report.is_last = measured.is_last;
     how.is_new = false;
     share_outputs(job, tasks, outputs);
+    for (auto& [name, tensor] : outputs) {
+      if (states->have_memory_of(tensor)) tensor = copy_of(tensor);  // what the caller has stays as it is
+    }
     add_outputs(tasks, outputs, version->compiled().graph.complex, result);
     return result;
   }
@@ -322,6 +343,7 @@ Stepper Program::stepper(const Inputs& inputs, const std::vector<std::string>& f
     std::shared_ptr<Version> version = version_for(*data_, inputs, options.state.has_value());
     if (version->compiled().graph.steps.states.empty())
       throw UserError("steps are done one at a time by programs with state, which this one has not: run it");
+    check_fed(inputs, fed);
     return Stepper(std::make_unique<Stepper::Data>(data_, std::move(version), inputs, fed, options));
   });
 }

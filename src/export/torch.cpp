@@ -70,7 +70,12 @@ std::string axes_of_dimensions(const Sharding& sharding) {
 std::string torch_constants(const ModuleNeeds& needs) {
   std::vector<std::string> lines;
   for (const std::vector<std::size_t>& axes : needs.lines) lines.push_back(names_tuple(axes));
-  return fmt::format("# Axes along which devices send to each other.\nLINES = {}\n", python_tuple(lines));
+  std::string text = fmt::format("# Axes along which devices send to each other.\nLINES = {}\n", python_tuple(lines));
+  if (needs.precision)
+    text +=
+        "# GPUs multiply f32 with 10 bits unless they are told not to.\n"
+        "torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False\n";
+  return text;
 }
 
 ArrayLibrary torch_library() {

@@ -63,7 +63,12 @@ class Digits {
  private:
   /// Nothing of copies.
   std::optional<std::size_t> dimension_of(const std::string& along) const {
-    if (along == copies) return std::nullopt;
+    if (along == copies) {
+      if (std::any_of(labels_.begin(), labels_.end(),
+                      [](const auto& names) { return names.contains(std::string(copies)); }))
+        fail("'copies' is one of its labels, too", "give the number of that dimension, or another name to the label");
+      return std::nullopt;
+    }
     std::vector<std::size_t> found;
     for (std::size_t d = 0; d < labels_.size(); ++d) {
       if (labels_[d].contains(along) || along == std::to_string(d)) found.push_back(d);

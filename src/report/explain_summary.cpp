@@ -117,16 +117,9 @@ std::string simulated_line(const Explanation& explained) {
                           busiest - run.computing.begin(), seconds_text(*busiest)));
 }
 
-/// "proven: no plan that best looks at takes less", or how much less one may take.
 std::string proof_line(const PlanReport& report) {
-  if (!report.plan.at_least) return "";
-  constexpr double rounding = 1e-6;
-  const double least = *report.plan.at_least;
-  const double seconds = report.costs.of(CostKind::seconds);
-  if (seconds <= (1 + rounding) * least) return line("  optimal", "proven: no plan that best looks at takes less");
-  return line("  optimal",
-              fmt::format("within {:.2g} % of the least possible: every plan that best looks at takes {} at least",
-                          100 * (seconds / least - 1), seconds_text(least)));
+  const std::string proof = proof_text(report);
+  return proof.empty() ? "" : line("  optimal", proof);
 }
 
 /// What it costs to keep to what one program over a mesh says.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text.h"
 #include "einsum/graph/vertex_facts.h"
 #include "ia/traffic.h"
 #include "plan/lower.h"
@@ -221,6 +222,17 @@ SitesComputing sites_computing(const EinGraph& graph, const Plan& plan) {
 std::string sites_computing_text(const EinGraph& graph, const Plan& plan) {
   const auto [fewest, most] = sites_computing(graph, plan);
   return fewest == most ? std::to_string(most) : fmt::format("{} to {}", fewest, most);
+}
+
+std::string proof_text(const PlanReport& report) {
+  if (!report.plan.at_least) return "";
+  constexpr double rounding = 1e-6;
+  const double least = *report.plan.at_least;
+  const double seconds = report.costs.of(CostKind::seconds);
+  if (seconds <= (1 + rounding) * least) return "proven: no plan that best looks at takes less";
+  const double above = 100 * (seconds / least - 1);
+  return fmt::format("within {} % of the least possible: every plan that best looks at takes {} at least",
+                     above < 10 ? fmt::format("{:.2g}", above) : fmt::format("{:.0f}", above), seconds_text(least));
 }
 
 }  // namespace einrel

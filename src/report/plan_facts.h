@@ -136,4 +136,7 @@ SitesComputing sites_computing(const EinGraph& graph, const Plan& plan);
 /// "4", or "1 to 4".
 std::string sites_computing_text(const EinGraph& graph, const Plan& plan);
 
+/// "proven: no plan that best looks at takes less", or how much less one may take; "" where nothing is known.
+std::string proof_text(const PlanReport& report);
+
 }  // namespace einrel

@@ -62,14 +62,14 @@ std::string cost_text(CostKind kind, double cost) {
   return kind == CostKind::seconds ? seconds_text(cost) : floats_text(cost);
 }
 
-/// "halo of y: 2 rows from each neighbour, of x: 1 row before and 0 rows behind"
+/// "halo of y: 2 positions from each neighbour, of x: 1 position before and 0 positions behind"
 std::string halos_text(const std::vector<Halo>& halos) {
   std::vector<std::string> texts;
   for (const auto& [label, before, behind] : halos) {
-    texts.push_back(fmt::format(
-        "of {}: {}", label,
-        before == behind ? counted(before, "row") + " from each neighbour"
-                         : fmt::format("{} before and {} behind", counted(before, "row"), counted(behind, "row"))));
+    texts.push_back(fmt::format("of {}: {}", label,
+                                before == behind ? counted(before, "position") + " from each neighbour"
+                                                 : fmt::format("{} before and {} behind", counted(before, "position"),
+                                                               counted(behind, "position"))));
   }
   return fmt::format("halo {}", fmt::join(texts, ", "));
 }
@@ -165,17 +165,23 @@ std::string tilings_section(const EinGraph& graph, const TilingFacts& facts, con
 }
 
 std::string totals_text(const EinGraph& graph, const PlanComparison& comparison) {
-  std::string text =
-      fmt::format("\n{:<18} {:>16} {:>16} {:>10} {:>12} {:>10} {:>14} {:>10}\n", "planner", "bound, floats",
-                  "floats moved", "bytes", "at most/site", "seconds", "sites computing", "planned in");
+  const bool has_steps = !comparison.plans.empty() && comparison.plans.front().costs.steps > 1;
+  std::string text = has_steps ? "\nof each step but the first" : "";
+  text += fmt::format("\n{:<18} {:>16} {:>16} {:>10} {:>12} {:>10} {:>14} {:>10}\n", "planner", "bound, floats",
+                      "floats moved", "bytes", "at most/site", "seconds", "sites computing", "planned in");
   for (const PlanReport& report : comparison.plans) {
     text += fmt::format("{:<18} {:>16.4g} {:>16.4g} {:>10} {:>12} {:>10} {:>14} {:>10}\n", report.plan.planner,
-                        report.costs.bound, report.costs.floats, bytes_text(report.costs.bytes),
-                        bytes_text(report.costs.most_received()), seconds_text(report.costs.seconds),
-                        sites_computing_text(graph, report.plan), seconds_text(report.seconds));
+                        report.costs.bound, report.costs.floats - report.costs.once.floats,
+                        bytes_text(report.costs.bytes_of_later_steps()), bytes_text(report.costs.most_received_later()),
+                        seconds_text(report.costs.seconds_of_later_steps()), sites_computing_text(graph, report.plan),
+                        seconds_text(report.seconds));
   }
   for (const PlanRefusal& refusal : comparison.refused)
     text += fmt::format("{:<18} no plan: {}\n", refusal.planner, refusal.reason);
+  for (const PlanReport& report : comparison.plans) {
+    if (const std::string proof = proof_text(report); !proof.empty())
+      text += fmt::format("{}: {}\n", report.plan.planner, proof);
+  }
   return text;
 }
 
@@ -226,6 +232,9 @@ std::string runner_up_text(const std::string& vertex, const RunnerUpFacts& other
     why = other.to == vertex ? fmt::format("to bring {} here", *other.moving)
                              : fmt::format("to bring it to {}", *other.to);
   }
+  if (other.more_there > other.more)
+    return fmt::format("      next: {}, {} more: {} {}, and less elsewhere\n", cut, cost_text(kind, other.more),
+                       cost_text(kind, other.more_there), why);
   return fmt::format("      next: {}, {} more, of which {} {}\n", cut, cost_text(kind, other.more),
                      cost_text(kind, other.more_there), why);
 }

@@ -217,6 +217,7 @@ TensorsJson tensors_json(const EinGraph& graph) {
     }
     json.inputs.push_back({vertex.name, tensor_json(vertex.bound, vertex.dtype)});
     if (is_state(graph, v)) json.inputs.back().second["state"] = true;
+    if (graph.complex.contains(vertex.name)) json.inputs.back().second["complex"] = true;
   }
   return json;
 }
@@ -244,8 +245,11 @@ ordered_json program_json(const Compiled& compiled) {
     if (!is_input(vertex)) leave_open(tensors.vertices[next++], flops(vertex));
   }
   ordered_json::object_t outputs;
-  for (const VertexId output : program_outputs(graph))
-    outputs.push_back({graph[output].name, tensor_json(graph[output].bound, graph[output].dtype)});
+  for (const VertexId output : program_outputs(graph)) {
+    const Vertex& vertex = graph[output];
+    outputs.push_back({vertex.name, tensor_json(vertex.bound, vertex.dtype)});
+    if (graph.complex.contains(vertex.name)) outputs.back().second["complex"] = true;
+  }
   const std::optional<std::size_t>& until = graph.steps.until;
   return {{"version", report_version},
           {"program", compiled.name},

@@ -141,6 +141,7 @@ ordered_json planned_json(const EinGraph& graph, std::size_t v, const PlanReport
                     {"least_bytes", report.least[v] ? ordered_json(*report.least[v]) : ordered_json()},
                     {"seconds", cost.seconds}};
   if (is_state(graph, v)) json["feedback_bytes"] = cost.feedback_bytes;
+  if (given_plan(vertex)) json["placed"] = true;
   if (plan.scatter) json["scatter"] = names[*plan.scatter];
   if (plan.all_reduced) json["all_reduced"] = true;
   for (const SiteCopies& copies : plan.copies)

@@ -25,24 +25,6 @@ std::optional<double> first_seconds(const std::vector<SweptPlan>& plans, const S
   return std::nullopt;
 }
 
-/// What a plan takes: of a program that runs many steps, each of them but the first.
-struct SweptCosts {
-  double seconds = 0;
-  double moving_seconds = 0;
-  std::int64_t bytes = 0;
-  std::int64_t most_received = 0;
-};
-
-SweptCosts swept_costs(const PlanCosts& costs) {
-  SweptCosts swept{costs.seconds_of_later_steps(), costs.moving_seconds() - costs.once.seconds,
-                   costs.bytes_of_later_steps(), 0};
-  for (std::size_t site = 0; site < costs.received.size(); ++site) {
-    const std::int64_t once = site < costs.once.received.size() ? costs.once.received[site] : 0;
-    swept.most_received = std::max(swept.most_received, costs.received[site] - once);
-  }
-  return swept;
-}
-
 /// "each of 100 steps but the first, ": what figures are of; nothing where it is a whole run.
 std::string steps_text(const std::vector<SweptPlan>& plans) {
   for (const SweptPlan& plan : plans) {
@@ -77,12 +59,15 @@ std::string sweep_text(const Compiled& compiled, const std::vector<SweptPlan>& p
       continue;
     }
     const auto& report = std::get<PlanReport>(plan.plan);
-    const SweptCosts costs = swept_costs(report.costs);
-    text += fmt::format("{:>10} {:>8.3g} x {:>10} {:>10} {:>12} {:>11} {:>15}{}\n", seconds_text(costs.seconds),
-                        *first_seconds(plans, plan) / costs.seconds, seconds_text(costs.moving_seconds),
-                        bytes_text(costs.bytes), bytes_text(costs.most_received), bytes_text(report.peak.bytes),
-                        sites_computing_text(compiled.graph, report.plan),
-                        plan.dollars() ? fmt::format(" {:>14.3g}", 1000 * *plan.dollars()) : "");
+    const PlanCosts& costs = report.costs;
+    const double as_fast =
+        costs.seconds_of_later_steps() > 0 ? *first_seconds(plans, plan) / costs.seconds_of_later_steps() : 1;
+    text +=
+        fmt::format("{:>10} {:>8.3g} x {:>10} {:>10} {:>12} {:>11} {:>15}{}\n",
+                    seconds_text(costs.seconds_of_later_steps()), as_fast, seconds_text(costs.moving_of_later_steps()),
+                    bytes_text(costs.bytes_of_later_steps()), bytes_text(costs.most_received_later()),
+                    bytes_text(report.peak.bytes), sites_computing_text(compiled.graph, report.plan),
+                    plan.dollars() ? fmt::format(" {:>14.3g}", 1000 * *plan.dollars()) : "");
   }
   for (const EnoughSites& each : enough_sites(plans)) {
     text += fmt::format("\nnote: on {}, {} {} within 5 % as fast as the best of up to {}, planned by {}\n",
@@ -104,10 +89,10 @@ std::string sweep_csv(const Compiled& compiled, const std::vector<SweptPlan>& pl
     }
     const auto& report = std::get<PlanReport>(plan.plan);
     const auto [fewest, most] = sites_computing(compiled.graph, report.plan);
-    const SweptCosts costs = swept_costs(report.costs);
-    text += fmt::format("{},{},{},{},{},{},{},{},{},\n", costs.seconds, costs.moving_seconds, costs.bytes,
-                        costs.most_received, report.peak.bytes, fewest, most, report.seconds,
-                        plan.dollars() ? fmt::format("{}", *plan.dollars()) : "");
+    const PlanCosts& costs = report.costs;
+    text += fmt::format("{},{},{},{},{},{},{},{},{},\n", costs.seconds_of_later_steps(), costs.moving_of_later_steps(),
+                        costs.bytes_of_later_steps(), costs.most_received_later(), report.peak.bytes, fewest, most,
+                        report.seconds, plan.dollars() ? fmt::format("{}", *plan.dollars()) : "");
   }
   return text;
 }
@@ -122,14 +107,15 @@ std::string sweep_json(const Compiled& compiled, const std::vector<SweptPlan>& p
     } else {
       const auto& report = std::get<PlanReport>(plan.plan);
       const auto [fewest, most] = sites_computing(compiled.graph, report.plan);
-      const SweptCosts costs = swept_costs(report.costs);
-      row["seconds"] = costs.seconds;
-      row["moving_seconds"] = costs.moving_seconds;
-      row["bytes"] = costs.bytes;
-      row["most_received"] = costs.most_received;
+      const PlanCosts& costs = report.costs;
+      row["seconds"] = costs.seconds_of_later_steps();
+      row["moving_seconds"] = costs.moving_of_later_steps();
+      row["bytes"] = costs.bytes_of_later_steps();
+      row["most_received"] = costs.most_received_later();
       row["peak_memory"] = report.peak.bytes;
       row["sites_computing"] = {fewest, most};
       row["plan_seconds"] = report.seconds;
+      if (report.plan.at_least) row["at_least_seconds"] = *report.plan.at_least;
       if (plan.dollars()) row["dollars"] = *plan.dollars();
     }
     rows.push_back(std::move(row));

@@ -328,6 +328,22 @@ Chosen choose_relations(const Compiled& compiled, const RunRequest& request, con
   return chosen;
 }
 
+/// With --spill the cheapest plan is run, from disk where it does not fit. Where it cannot be, one that fits as it is.
+Chosen for_rank_or_kept(const Compiled& compiled, const Asked& asked, PlanAndTasks planned, const SourceText& source,
+                        const Job& job) {
+  if (!asked.spill || !asked.plan.memory || asked.given)
+    return for_rank(compiled, asked, std::move(planned), source, job);
+  try {
+    return for_rank(compiled, asked, std::move(planned), source, job);
+  } catch (const UserError&) {
+    Asked kept = asked;
+    kept.spill.reset();
+    PlansOnRanks plans = plans_by_name(compiled, kept, {MakesTasks::always, true}, job, source);
+    if (plans.comparison.plans.empty()) throw;
+    return for_rank(compiled, kept, first_of(std::move(plans), compiled, kept), source, job);
+  }
+}
+
 MakesTasks tasks_wanted(const RunRequest& request, const Asked& asked, const Job& job) {
   if (request.explains) return MakesTasks::of_few_chunks;
   return keeps_within_limit(asked, job) ? MakesTasks::always : MakesTasks::never;
@@ -370,7 +386,7 @@ Chosen chosen_for(const Compiled& compiled, const RunRequest& request, const Sou
   }
   const double planning = by_name.by_plan.plan.seconds;
   const auto start = std::chrono::steady_clock::now();
-  Chosen chosen = job.is_started ? for_rank(program(), asked, std::move(by_name), source, job)
+  Chosen chosen = job.is_started ? for_rank_or_kept(program(), asked, std::move(by_name), source, job)
                                  : for_process(program(), asked, std::move(by_name), job);
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   ByPlan& made = std::get<ByPlan>(chosen.how);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "base/error.h"
@@ -130,6 +131,21 @@ KeptState::Part& KeptState::part_for(const Begin& begin, const Shape& bound) {
 void KeptState::advance() {
   std::swap(now_, next_);
   std::erase_if(next_, [](const Part& part) { return part.writable == nullptr; });  // nobody can write there
+}
+
+bool KeptState::has_memory_of(const Tensor& tensor) const {
+  const std::less<const std::byte*> before;
+  const auto is_of = [&](const Part& part) {
+    const std::byte* const first = part.elements.data();
+    const std::int64_t bytes = element_count(part.elements.shape()) * bytes_of_element(part.elements);
+    return !before(tensor.data(), first) && before(tensor.data(), first + bytes);
+  };
+  return std::any_of(now_.begin(), now_.end(), is_of) || std::any_of(next_.begin(), next_.end(), is_of);
+}
+
+bool KeptStates::have_memory_of(const Tensor& tensor) const {
+  return std::any_of(states_.begin(), states_.end(),
+                     [&](const KeptState& state) { return state.has_memory_of(tensor); });
 }
 
 KeptStates::KeptStates(const PlannedTasks& tasks, const Job& job, const std::optional<std::string>& folder)

@@ -35,6 +35,8 @@ class KeptState {
   OutputWriter next();
   /// The next value is that of now.
   void advance();
+  /// Whether a tensor's elements are those of a value that a later step reads, or where one will be written.
+  bool has_memory_of(const Tensor& tensor) const;
   const std::deque<Part>& parts() const { return now_; }
 
  private:
@@ -66,6 +68,7 @@ class KeptStates {
   void begin(const PlannedTasks& tasks, const GivenStates& given);
   KeptState& operator[](std::size_t state) { return states_[state]; }
   const KeptState& operator[](std::size_t state) const { return states_[state]; }
+  bool have_memory_of(const Tensor& tensor) const;
 
   std::int64_t steps_done() const { return steps_done_; }
   void count_step() { ++steps_done_; }

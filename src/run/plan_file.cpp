@@ -74,6 +74,7 @@ class PlanParts {
   bool is_part(int depth, const std::string& name) {
     if (depth == of_report) {
       has_plans_ = name == "plans";
+      if (name == "programs") refuse("it holds plans of several, as of a function with loops; give this program's own");
       plans_ = 0;
       return is_of(name, {"plans", "program", "sites", "version", "vertices"});
     }
@@ -125,8 +126,6 @@ class Reader {
     }
     if (file.is_object() && file.contains("program") && !file.contains("plans"))
       fail("it holds no plan of vertices; einrel explain --sites N --json writes one");
-    if (file.is_object() && file.contains("programs"))
-      fail("it holds plans of several programs, as of a function with loops, and this is one program: give its own");
     Plan result;
     result.sites = number(*plan, "sites", "the plan");
     check_sites(result.sites);

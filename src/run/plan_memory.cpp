@@ -45,12 +45,13 @@ std::optional<TooLarge> why_too_large(const Compiled& compiled, const PlanReport
   const std::int64_t left = left_beside(tasks, limit);
   if (left > 0 && report.peak.bytes <= left) return std::nullopt;
   std::string held = fmt::format("\n  it holds {}", tensors_text(compiled.graph, report.peak, source));
-  if (report.peak.bytes > limit) return TooLarge{over_limit(compiled.graph, report.peak, limit), std::move(held)};
-  const Bookkeeping bookkeeping = bookkeeping_by_starpu(*tasks);
+  const Bookkeeping bookkeeping = tasks ? bookkeeping_by_starpu(*tasks) : Bookkeeping();
   const std::int64_t enough = least_that(limit, [&](std::int64_t more) {
     return left_for_arrays(more, bookkeeping) >= std::max<std::int64_t>(report.peak.bytes, 1);
   });
-  const std::string help = fmt::format("\n  help: give at least {}, or more ranks", bytes_text(rounded_up(enough)));
+  const std::string help =
+      fmt::format("\n  help: give at least {}, or more {}", bytes_text(rounded_up(enough)), tasks ? "ranks" : "sites");
+  if (report.peak.bytes > limit) return TooLarge{over_limit(compiled.graph, report.peak, limit), held + help};
   const std::string beside = bookkeeping_text(*tasks, bookkeeping);
   if (left == 0) return TooLarge{fmt::format("--memory {} is too little: {}", bytes_text(limit), beside), held + help};
   return TooLarge{over_limit(compiled.graph, report.peak, left),

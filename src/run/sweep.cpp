@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
+#include "base/error.h"
 #include "run/plans_on_ranks.h"
 
 namespace einrel {
@@ -10,6 +12,32 @@ namespace {
 
 /// Plans that are told apart by less are equal for whoever pays for sites.
 constexpr double about_as_fast = 1.05;
+
+/// The most sites that are asked for.
+std::int64_t largest_asked(const SweepRequest& wanted) {
+  std::int64_t most = 0;
+  for (const std::optional<std::string>& machine : wanted.machines) {
+    for (const std::optional<std::int64_t>& sites : wanted.sites) {
+      RunRequest one = wanted.request;
+      one.machine = machine;
+      one.sites = sites;
+      most = std::max(most, plan_request(one).sites);
+    }
+  }
+  return most;
+}
+
+/// A program with its placements, where that is another one; or why it cannot be on so few sites.
+std::variant<std::optional<Compiled>, std::string> placed(const Compiled& compiled, const RunRequest& request,
+                                                          std::int64_t sites, std::int64_t most) {
+  try {
+    return planned_with_inputs(compiled, request, sites, false);
+  } catch (const UserError& error) {
+    if (sites == most) throw;  // it cannot be on any
+    const std::string text = error.what();
+    return text.substr(0, text.find('\n'));
+  }
+}
 
 }  // namespace
 
@@ -27,22 +55,34 @@ std::optional<double> SweptPlan::dollars() const {
 
 std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wanted, const SourceText& source) {
   std::vector<SweptPlan> plans;
+  const std::int64_t most = largest_asked(wanted);
   for (const std::optional<std::string>& machine : wanted.machines) {
     for (const std::optional<std::int64_t>& sites : wanted.sites) {
       RunRequest one = wanted.request;
       one.machine = machine;
       one.sites = sites;
       const PlanRequest request = plan_request(one);
-      const std::optional<Compiled> planned = planned_with_inputs(compiled, one, request.sites, false);
+      const double price = request.machine.dollars_per_hour * static_cast<double>(request.sites);
+      const auto refuse = [&](PlanRefusal refusal) {
+        plans.push_back({request.machine.name, request.sites, price, std::move(refusal)});
+      };
+      const auto tried = placed(compiled, one, request.sites, most);
+      if (const auto* const reason = std::get_if<std::string>(&tried)) {
+        for (const std::string& planner : wanted.planners) refuse({planner, *reason});
+        continue;
+      }
+      const auto& planned = std::get<std::optional<Compiled>>(tried);
       const TasksWanted tasks{MakesTasks::of_few_chunks, request.memory.has_value()};
       auto [reports, refused] =
           plans_side_by_side(planned ? *planned : compiled, std::nullopt, wanted.planners, request, tasks, source)
               .comparison;
-      const double price = request.machine.dollars_per_hour * static_cast<double>(request.sites);
       for (PlanReport& report : reports)
         plans.push_back({request.machine.name, request.sites, price, std::move(report)});
-      for (PlanRefusal& refusal : refused)
-        plans.push_back({request.machine.name, request.sites, price, std::move(refusal)});
+      for (PlanRefusal& refusal : refused) {
+        if (request.sites == 1 && request.memory)
+          refusal.reason += "; what does not fit on one site alone goes to the disk: explain --sites 1 has that plan";
+        refuse(std::move(refusal));
+      }
     }
   }
   return plans;

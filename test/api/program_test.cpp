@@ -536,6 +536,49 @@ TEST(Stepper, ReadsInputsOnceThatStay) {
   EXPECT_EQ(made, 30 + 4 * 30);
 }
 
+/// Also where states lie in memory that is written again, as within a limit of memory.
+TEST(Stepper, GivesValuesThatStay) {
+  for (const char* const written : {"output x\n", "output next_x\n", "y[i] = x[i]\noutput x, y, next_x\n"}) {
+    for (const std::optional<std::int64_t> memory :
+         {std::optional<std::int64_t>(), std::optional<std::int64_t>(200'000'000)}) {
+      SCOPED_TRACE(written);
+      const Program program =
+          Program::parse(std::string("dims i=4000\nstate x[i] = 1.0\nnext x[i] = 2 * x[i]\n") + written);
+      einrel::Stepper steps = program.stepper({}, {}, {.memory = memory});
+      std::vector<RunResult> results;
+      for (int step = 0; step < 5; ++step) results.push_back(steps.step());
+      for (std::size_t step = 0; step < results.size(); ++step) {
+        for (const auto& [name, tensor] : results[step].outputs) {
+          const float wanted = std::ldexp(1.0F, static_cast<int>(step) + (name == "next_x" ? 1 : 0));
+          EXPECT_THAT(tensor.values<float>(), testing::Each(wanted)) << name << " of step " << step;
+        }
+      }
+    }
+  }
+}
+
+TEST(Stepper, SaysAfterWhichStepUntilHolds) {
+  einrel::Stepper steps = Program::parse("state x[] = 1.0\nnext x[] = 2 * x[]\nuntil x[] > 5\noutput x\n").stepper({});
+  std::vector<bool> last;
+  for (int step = 0; step < 4; ++step) last.push_back(steps.step().report.is_last);
+  EXPECT_EQ(last, (std::vector<bool>{false, false, false, true}));  // of x = 8
+}
+
+/// `where` chooses by a position: kernels that compute each range by itself may not leave checks out.
+TEST(Program, ChecksPositionsThatAreNotChosen) {
+  const std::vector<std::int32_t> outside{0, 1, 2, 3, 4, 9};
+  for (const char* const body :
+       {"where(s < 3, in_range_at(T[s], s, T[6], E[5]), U[s])", "where(s >= 3, U[s], in_range_at(T[s], s, T[6], E[5]))",
+        "where(U[s] < 3, in_range_at(T[s], s, T[6], E[5]), U[s])"}) {
+    const Program program = Program::parse(std::string("input T[s], U[s] : i32\nZ[s] = ") + body + "\noutput Z\n");
+    EXPECT_THAT(message_of<einrel::RunError>([&] {
+                  program.run({{"T", Tensor({6}, outside)}, {"U", Tensor({6}, outside)}});
+                }),
+                HasSubstr("T[5] is 9"))
+        << body;
+  }
+}
+
 TEST(Stepper, SaysWhatIsWrong) {
   const Program program = Program::parse(stepping);
   const Inputs inputs{{"W", random_like({6, 5}, 1)}, {"x", random_like({5}, 0)}};
@@ -547,6 +590,8 @@ TEST(Stepper, SaysWhatIsWrong) {
                 program.stepper({{"x", random_like({5}, 0)}}, {"x"});
               }),
               HasSubstr("missing input W[6,5]"));
+  EXPECT_THAT(message_of([&] { program.stepper(inputs, {"X"}); }),
+              HasSubstr("'X' is to be fed to each step, and no input is given by that name"));
   einrel::Stepper steps = program.stepper(inputs, {"x"});
   EXPECT_THAT(message_of([&] { steps.state(); }), HasSubstr("before the first step"));
   steps.step();

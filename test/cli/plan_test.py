@@ -465,7 +465,8 @@ class Placements(PlanTest):
         placed = self.text_file("placed.json", self.succeed("explain", program, "--sites", "4", "--placement", "A=j:4", "--json").out)
         self.succeed("explain", program, "--plan", placed, "--placement", "A=j:4")
         self.refuse(1, "explain", program, "--plan", free, "--placement", "A=j:4", mentions=["the input A lies otherwise than its placement says", "leave out --placement"])
-        self.refuse(1, "run", program, "--random", "1", "--plan", placed, "--placement", "A=j:4", mentions=["--plan brings one"])
+        self.succeed("run", program, "--random", "1", "--plan", placed, "--placement", "A=j:4", "--json")
+        self.refuse(1, "run", program, "--random", "1", "--plan", free, "--placement", "A=j:4", mentions=["the input A lies otherwise than its placement says"])
 
     def test_what_cannot_be_is_refused(self):
         program = self.text_file("p.ein", self.product)
@@ -481,7 +482,13 @@ class Placements(PlanTest):
             "C=i:2": "the program has no input 'C'",
         }.items():
             self.refuse(1, "explain", program, "--sites", "4", "--placement", placement, mentions=[mentions])
-        self.refuse(1, "explain", program, "--sites", "2,4", "--placement", "A=j:4", mentions=["its sites are more than 2"])
+        rows = json.loads(self.succeed("explain", program, "--sites", "2,4", "--placement", "A=j:4", "--json").out)["sweep"]
+        self.assertIn("its sites are more than 2", rows[0]["refused"])
+        self.assertNotIn("refused", rows[1])
+        self.refuse(1, "explain", program, "--sites", "2,4", "--placement", "A=j:8", mentions=["its sites are more than 4"])
+        label = self.text_file("copies.ein", "dims copies=8\ninput X[copies]\nY[copies] = 2 * X[copies]\n")
+        self.refuse(1, "explain", label, "--sites", "4", "--placement", "X=copies:4", mentions=["'copies' is one of its labels, too", "the number of that dimension"])
+        self.succeed("explain", label, "--sites", "4", "--placement", "X=0:4")
         self.refuse(1, "explain", program, "--sites", "4", "--spmd", "--placement", "A=j:2", mentions=["takes A from where it lies: 2 of 4 sites have it"])
 
 

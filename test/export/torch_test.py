@@ -75,6 +75,8 @@ class TorchTest(ExportedPrograms, einrel_process.ProgramTest):
         files = [word for library, path in paths.items() for word in (f"--{library}", path)]
         told = self.succeed("explain", program, "--sites", "4", "--spmd", *files)
         self.assertEqual(told.out, f"{paths['jax']}: the plan of eindecomp as a program for JAX\n{paths['torch']}: the plan of eindecomp as a program for PyTorch\n")
+        self.assertIn("allow_tf32 = False", Path(paths["torch"]).read_text())
+        self.assertIn("PRECISION = lax.Precision.HIGHEST", Path(paths["jax"]).read_text())
         self.refuse(1, "explain", program, "--sites", "4", "--torch", paths["torch"], mentions=["--torch writes the program", "add --spmd"])
         self.refuse(1, "explain", program, "--sites", "4", "--spmd", "--torch", program, mentions=["name another file"])
         self.refuse(1, "explain", program, "--sites", "2,4", "--spmd", "--torch", paths["torch"], mentions=["--torch is for one number of sites"])

@@ -89,6 +89,11 @@ bool reads_label(const ScalarExpr& expr, std::size_t label) {
                      [&](const ScalarStep& step) { return label_read(step) == label; });
 }
 
+bool may_throw(const ScalarExpr& expr) {
+  return std::any_of(expr.steps.begin(), expr.steps.end(),
+                     [](const ScalarStep& step) { return std::holds_alternative<CheckRange>(step.op); });
+}
+
 void map_operands(ScalarExpr& expr, const Renumbering& to) {
   for (ScalarStep& step : expr.steps) {
     if (auto* const value = std::get_if<OperandValue>(&step.op)) value->operand = to(value->operand);

@@ -118,6 +118,8 @@ std::optional<std::size_t> operand_read(const ScalarStep& step);
 std::optional<std::size_t> label_read(const ScalarStep& step);
 bool reads_operand(const ScalarExpr& expr, std::size_t operand);
 bool reads_label(const ScalarExpr& expr, std::size_t label);
+/// Whether it checks an index: computing it may end the run with an error, also where its value is not chosen.
+bool may_throw(const ScalarExpr& expr);
 
 /// Another number for each.
 using Renumbering = std::function<std::size_t(std::size_t)>;

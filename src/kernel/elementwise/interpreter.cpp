@@ -60,12 +60,6 @@ DType computed_type(const EinSum& einsum) {
   return einsum.body.type() == DType::boolean && !are_truths ? DType::i64 : einsum.body.type();
 }
 
-/// Whether a body may end the run with an error, wherever in it it is computed.
-bool may_throw(const ScalarExpr& body) {
-  return std::any_of(body.steps.begin(), body.steps.end(),
-                     [](const ScalarStep& step) { return std::holds_alternative<CheckRange>(step.op); });
-}
-
 /// One EinSum made ready. Its results come in units: blocks of results or of rows, or one position of outer_results;
 /// what is reduced into a unit comes in steps.
 class Interpreter {

@@ -178,6 +178,7 @@ PreparedKernel together(const std::vector<OfferAt>& offers) {
 
 std::variant<Offer, Refusal> offer_pieces(const KernelSpec& spec, const LoopNest&) {
   if (spec.einsum.reducer) return Refusal{"it reduces"};
+  if (may_throw(spec.einsum.body)) return Refusal{"it checks indices, also those that are not chosen"};
   const std::vector<Piece> pieces = pieces_of(spec);
   if (pieces.empty()) return Refusal{"it does not choose by where in a dimension an element stands"};
   constexpr std::size_t most_pieces = 32;

@@ -100,6 +100,7 @@ class Accounting {
     if (!stays(tensor)) return moved.bytes;
     costs_.once.floats += moved.floats;
     costs_.once.seconds += moved.copying + moved.moving;
+    costs_.once.moving_seconds += moved.moving;
     cost.once_bytes = checked_add(cost.once_bytes, moved.bytes);
     return moved.bytes;
   }
@@ -127,6 +128,13 @@ std::int64_t VertexCost::bytes() const {
 }
 
 std::int64_t PlanCosts::most_received() const { return *std::max_element(received.begin(), received.end()); }
+
+std::int64_t PlanCosts::most_received_later() const {
+  std::int64_t most = 0;
+  for (std::size_t site = 0; site < received.size(); ++site)
+    most = std::max(most, received[site] - (site < once.received.size() ? once.received[site] : 0));
+  return most;
+}
 
 double PlanCosts::moving_seconds() const {
   return std::accumulate(vertices.begin(), vertices.end(), 0.0,

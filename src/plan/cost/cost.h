@@ -75,6 +75,7 @@ struct OnceCosts {
   std::int64_t bytes = 0;
   std::vector<std::int64_t> received;  ///< bytes, per site
   double seconds = 0;
+  double moving_seconds = 0;  ///< of these, what sites spend receiving
 };
 
 /// What a plan costs, exactly: of the sites that it names. What is said of a step is said of the first; `once` is the
@@ -94,6 +95,8 @@ struct PlanCosts {
   double of(CostKind kind) const;
   std::int64_t bytes_of_later_steps() const { return bytes - once.bytes; }
   double seconds_of_later_steps() const { return seconds - once.seconds; }
+  double moving_of_later_steps() const { return moving_seconds() - once.moving_seconds; }
+  std::int64_t most_received_later() const;
   std::int64_t most_received() const;
   double moving_seconds() const;  ///< of all vertices
 };

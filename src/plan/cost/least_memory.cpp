@@ -87,7 +87,7 @@ std::string always_over_limit(const EinGraph& graph, std::int64_t sites, std::in
   const auto [needed, allowed] = bytes_texts(least.bytes, limit);
   return fmt::format(
       "none can fit: while {} is computed, what is needed takes {} on a site even where it is shared out "
-      "evenly over {}, and the limit is {} a site",
+      "evenly over {}, and the limit is {} a site; give more, or more sites",
       graph.vertices[least.vertex].name, needed, counted(static_cast<std::size_t>(sites), "site"), allowed);
 }
 

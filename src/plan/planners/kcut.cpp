@@ -5,6 +5,7 @@
 
 #include "einsum/graph/vertex_facts.h"
 #include "plan/cost/cost.h"
+#include "plan/placed_inputs.h"
 
 namespace einrel {
 
@@ -103,7 +104,9 @@ Planned plan_kcut(const EinGraph& graph, const PlanRequest& request) {
   const auto cost = [&](const Plan& plan) { return costs_of(graph, plan, request.machine).of(request.cost); };
   Plan in_order = plan_by_cuts(graph, request, cuts);
   if (uses_as_many_sites(in_order, *numbered) && cost(in_order) < cost(*numbered)) *numbered = std::move(in_order);
-  numbered->cuts = std::move(cuts);
+  const bool lie_freely = std::none_of(graph.vertices.begin(), graph.vertices.end(),
+                                       [](const Vertex& vertex) { return is_input(vertex) && !lies_freely(vertex); });
+  if (lie_freely) numbered->cuts = std::move(cuts);  // else inputs lie otherwise than cut by cut
   return planned;
 }
 

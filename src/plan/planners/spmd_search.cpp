@@ -241,7 +241,7 @@ Planned spmd_plan(const EinGraph& graph, const PlanRequest& request, const std::
     const double cost = search.cost(plans[p]);
     if (!best || cost < best->first) best = {cost, p};
   }
-  if (!best) return over_limit(graph, *smallest, *request.memory);
+  if (!best) return over_limit(graph, *smallest, *request.memory) + "; give more, or more sites";
   Plan plan = std::move(plans[best->second]);
   plan.planner = "eindecomp";
   return plan;

@@ -93,7 +93,7 @@ class Best {
 
   Planned found() const {
     if (plan_) return *plan_;
-    return fmt::format("none that was found fits; of the one that needs least, {}",
+    return fmt::format("none that was found fits; of the nearest one, {}; give more, or more sites",
                        over_limit(graph_, *smallest_, *request_.memory));
   }
 

@@ -86,6 +86,7 @@ struct RunReport {
   std::int64_t predicted_peak = 0;           ///< bytes of inputs, outputs and what lies between; of a site
   std::int64_t spilled = 0;                  ///< bytes of chunks written to disk for want of memory
   std::int64_t read_back = 0;                ///< bytes of those that were needed again
+  bool is_last = false;                      ///< of a step of a Stepper: `until` holds after it
 };
 
 /// What a run gives.
