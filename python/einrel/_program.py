@@ -125,7 +125,8 @@ class Program:
         to ask for it.
         """
         given = {name: _leaf(name, value) for name, value in inputs.items()}
-        how = run_options(scalars=scalars, steps=at_most, **(options or {}))
+        plain = _plain(options, scalars="scalars", steps="at_most")
+        how = run_options(scalars=scalars, steps=at_most, **plain)
         return Stepper(self._native, given, list(fed), how).placements()
 
     def _inputs(self, inputs: Any, named: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -163,7 +164,8 @@ class Program:
         """
         own = dict(scalars=scalars, steps=steps, state=state, options=options)
         nodes = {name: _node(node_of, name, value) for name, value in self._inputs(inputs, named, own).items()}
-        how = run_options(scalars=scalars, steps=steps, state=state, **_plain(options, "steps"))
+        plain = _plain(options, scalars="scalars", steps="steps", state="state")
+        how = run_options(scalars=scalars, steps=steps, state=state, **plain)
         for node in nodes.values():
             if not node.is_leaf:
                 Array(node).compute()
@@ -284,7 +286,8 @@ class Steps(Iterator[StepResults]):
         self._at_most = at_most
         self._left = itertools.repeat(None) if at_most is None else itertools.repeat(None, at_most)
         self._first = state
-        self._options = partial(run_options, scalars=scalars, steps=at_most, **_plain(options, "at_most"))
+        plain = _plain(options, scalars="scalars", steps="at_most", state="state")
+        self._options = partial(run_options, scalars=scalars, steps=at_most, **plain)
         self._options(state=state)  # said wrongly, they are an error here
         self._lock = threading.RLock()  # inputs that are fed may ask for the state
         self._stepper: Stepper | None = None
@@ -395,12 +398,12 @@ def _leaf(name: str, value: Any) -> Node:
     return node
 
 
-def _plain(options: Any, steps: str) -> dict[str, Any]:
-    """The options of a run, without those that are arguments of their own, as `steps` is by this name."""
+def _plain(options: Any, **own: str) -> dict[str, Any]:
+    """The options of a run, without those that are arguments of their own, which are called so."""
     plain = by_name("options", options, "{'sites': 2}", lambda _, value: value)
-    for name, own in (("scalars", "scalars"), ("steps", steps), ("state", "state")):
+    for name, argument in own.items():
         if name in plain:
-            raise TypeError(f"options has {name!r}, which is an argument of its own: give {own}={plain[name]!r}")
+            raise TypeError(f"options has {name!r}, which is an argument of its own: give {argument}={plain[name]!r}")
     return plain
 
 

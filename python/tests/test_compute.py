@@ -430,12 +430,16 @@ def test_arguments_of_their_own_are_no_options(name: str) -> None:
     own = "at_most" if name == "steps" else name
     with pytest.raises(TypeError, match=f"'{name}', which is an argument of its own: give {own}="):
         program.steps(X=np.ones(2), options=options)
+    if name != "state":
+        with pytest.raises(TypeError, match=f"'{name}', which is an argument of its own: give {own}="):
+            program.placements_of_steps({"X": np.ones(2)}, options=options)
 
 
 def test_options_are_a_mapping() -> None:
-    for function in (er.program(COUNTING).run, er.program(COUNTING).steps):
+    program = er.program(COUNTING)
+    for function in (program.run, program.steps, program.placements_of_steps):
         with pytest.raises(TypeError, match="options=3 is no mapping from names"):
-            function(X=np.ones(2), options=3)
+            function({"X": np.ones(2)}, options=3)
 
 
 def test_messages_speak_of_options_as_python_writes_them() -> None:
