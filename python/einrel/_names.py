@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import re
 import threading
 import types
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -147,14 +148,28 @@ def _name_of_line(file: str, line: int) -> str:
     return f"{'file_' * (not stem[:1].isalpha())}{stem}_{line}"
 
 
+def _without_words(names: Sequence[tuple[str, Node]], inside: Container[Node]) -> Iterator[tuple[str, Node]]:
+    """The names of nodes inside; of a word of the language `mean_1`. Others of which it has none are left out."""
+    taken = {name for name, _ in names}
+    for name, node in names:
+        own = name
+        if node in inside and not is_name(name):
+            own = next(own for count in itertools.count(1) if (own := f"{name}_{count}") not in taken)
+            if not is_name(own):
+                continue
+            taken.add(own)
+        yield own, node
+
+
 def with_lines(nodes: Sequence[Node], names: Sequence[tuple[str, Node]]) -> list[tuple[str, Node]]:
     """What `named` gave, these names, and others for all that nodes are made of and has none: by lines that made it."""
-    names = [*_given_names(nodes), *names]
+    inside = dict.fromkeys(node for _, node in _native.names_in_program(nodes))
+    names = [*_given_names(nodes), *_without_words(names, inside)]
     known = {node for _, node in names}
     taken = {name for name, _ in names}
     counts: dict[str, int] = {}  # of names that a line has so far
     further: list[tuple[str, Node]] = []
-    for _, node in _native.names_in_program(nodes):
+    for node in inside:
         if node in known or node.line is None:
             continue
         own = _name_of_line(*node.line)

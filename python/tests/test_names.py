@@ -257,3 +257,27 @@ def test_what_is_no_name_says_so(name: str) -> None:
         er.named(np.ones(2), name)
     with pytest.raises(TypeError, match="a name is a text"):
         er.named(np.ones(2), 3)
+
+
+@pytest.mark.parametrize(
+    "word", ["max", "step", "sum", "min", "exp", "abs", "log", "input", "any", "all", "prod", "gr\u00f6\u00dfe"]
+)
+def test_a_word_of_the_language_is_a_name_with_a_number(word: str) -> None:
+    x = er.asarray(np.ones(3))
+    names: dict[str, er.Array] = {}
+    exec(
+        f"{word} = mean(x * 2)\nsaid = {word}.explain()\nafter = ({word} + 1).explain()",
+        {"x": x, "mean": er.mean},
+        names,
+    )
+    for said in map(str, (names["said"], names["after"])):
+        assert "t1" not in said
+        assert f"{word}_1[] = mean[" in said or not word.isascii()
+    inputs = er.jit(eval(f"lambda {word}, x: {word} @ x")).explain(np.ones(3), np.ones(3))
+    assert inputs_of(inputs) == [f"{word}_1", "x"] or not word.isascii()
+
+
+def test_such_a_name_is_another_ones_no_more() -> None:
+    max_1 = er.asarray(np.ones(3))
+    max = er.max(max_1)
+    assert "max_2[] = max[" in max.explain() and inputs_of(max.explain()) == ["max_1"]
