@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import string
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,8 @@ from ._functions import astype, real
 from ._leaving import left_graph
 from ._native import Type
 
+Label = TypeVar("Label", int, str)
+
 # As NumPy numbers them: in this order implicit outputs have their labels.
 _LETTERS: Final = string.ascii_uppercase + string.ascii_lowercase
 
@@ -26,28 +28,40 @@ def _einsum(subscripts: str, join: str | None, reduce: str | None, *types: Type)
     return Definition.einsum(list(types), subscripts, join, reduce)
 
 
-def _letter(number: Any) -> str:
-    if number is Ellipsis:
-        return "..."
-    position = operator.index(number)
-    if not 0 <= position < len(_LETTERS):
-        raise ValueError(f"label {position}: labels of the interleaved form are from 0 up to {len(_LETTERS) - 1}")
-    return _LETTERS[position]
-
-
-def _letters(sublist: Any) -> str:
-    """Subscripts of the interleaved form: letters for numbers."""
+def _labels(sublist: Any) -> list[Any]:
+    """Those of an operand in the interleaved form: numbers, and perhaps an ellipsis."""
     if not isinstance(sublist, (Sequence, np.ndarray)):
         raise TypeError(f"the subscripts of an operand are a sequence of numbers, not {sublist!r}")
-    return "".join(map(_letter, sublist))
+    labels = [label if label is Ellipsis else operator.index(label) for label in sublist]
+    for label in labels:
+        if label is not Ellipsis and label < 0:
+            raise ValueError(f"label {label}: labels of the interleaved form are from 0 up")
+    return labels
+
+
+def _letters_for(labels: set[Label]) -> dict[Label, str]:
+    """A letter of the language for each label, in their order, which is that of implicit outputs."""
+    if len(labels) > len(_LETTERS):
+        raise ValueError(f"an einsum of {len(labels)} labels: it has {len(_LETTERS)} at most")
+    return dict(zip(sorted(labels), _LETTERS))
 
 
 def _from_interleaved(arguments: Sequence[Any]) -> tuple[str, list[Any]]:
     """einsum(A, [0, 1], B, [1, 2], [0, 2]) as subscripts and operands."""
     pairs = len(arguments) // 2
-    operands = list(arguments[: 2 * pairs : 2])
-    terms = ",".join(_letters(sublist) for sublist in arguments[1 : 2 * pairs : 2])
-    return terms + ("->" + _letters(arguments[-1]) if len(arguments) % 2 else ""), operands
+    sublists = [_labels(sublist) for sublist in [*arguments[1 : 2 * pairs : 2], *arguments[2 * pairs :]]]
+    numbers = {label for sublist in sublists for label in sublist if label is not Ellipsis}
+    letters = dict(enumerate(_LETTERS)) if max(numbers, default=0) < len(_LETTERS) else _letters_for(numbers)
+    terms = ["".join("..." if label is Ellipsis else letters[label] for label in sublist) for sublist in sublists]
+    return ",".join(terms[:pairs]) + "".join(f"->{term}" for term in terms[pairs:]), list(arguments[: 2 * pairs : 2])
+
+
+def _in_ascii(subscripts: str) -> str:
+    """With letters of ASCII for others, as other libraries take them."""
+    if subscripts.isascii():
+        return subscripts
+    letters = _letters_for({character for character in subscripts if character.isalpha()})
+    return "".join(letters.get(character, character) for character in subscripts)
 
 
 def einsum(
@@ -65,7 +79,11 @@ def einsum(
     `join` is a formula of the language in which the operands are x, y, z, or x1, x2, ... if there are more; `reduce` a
     reduction of it. Operands are converted to their common type first, as in NumPy. `optimize` is taken and not
     needed: the order of products is planned in any case. Results are in row-major order, whatever `order` asks for.
-    With `out`, the result is computed, written there, and `out` returned.
+    With `out`, the result is computed, written there, and `out` returned. Labels are letters, or in the interleaved
+    form numbers from 0 up: 52 of them at most.
+
+    Raises ProgramError where subscripts do not fit operands, ValueError for too many labels, TypeError where `casting`
+    forbids a conversion.
 
     >>> a, b = np.arange(6.0).reshape(2, 3), np.ones((3, 2))
     >>> einsum("ij,jk->ik", a, b).tolist()
@@ -79,7 +97,7 @@ def einsum(
         if text is not None and not isinstance(text, str):
             raise TypeError(f"{name}={text!r} is no text of the language, such as {like!r}")
     if isinstance(arguments[0], str):
-        subscripts, operands = arguments[0], list(arguments[1:])
+        subscripts, operands = _in_ascii(arguments[0]), list(arguments[1:])
     else:
         subscripts, operands = _from_interleaved(arguments)
     if not (out is None and dtype is None and order == "K" and casting == "safe"):

@@ -65,3 +65,17 @@ def test_operands_are_converted_to_their_common_type_first() -> None:
         assert float(er.einsum("i,i,i->", *operands, join="x * y * z")) == float(numpys)
     matrices = np.full((2, 3), 100000, "i4"), np.full((3, 2), 100000, "i4"), np.ones((2, 2))
     np.testing.assert_array_equal(er.einsum("ij,jk,kl->il", *matrices), np.einsum("ij,jk,kl->il", *matrices))
+
+
+def test_labels_of_any_number_and_letters_of_any_alphabet(rng: np.random.Generator) -> None:
+    a, b = rng.normal(size=(2, 3)), rng.normal(size=(3, 4))
+    np.testing.assert_allclose(er.einsum(a, [52, 900], b, [900, 60], [52, 60]), a @ b)
+    np.testing.assert_allclose(er.einsum(a, [70, 10**9], b, [10**9, 60]), (a @ b).T)  # in the order of numbers
+    np.testing.assert_allclose(er.einsum(a, [..., 99], b, [99, 98], [..., 98]), a @ b)
+    np.testing.assert_allclose(er.einsum("\u03b1\u03b2,\u03b2\u03b3->\u03b1\u03b3", a, b), a @ b)
+    np.testing.assert_allclose(er.einsum("z\u03b2,\u03b2a", a, b), (a @ b).T)
+    for labels in ([-1, 0], [0, -2]):
+        with pytest.raises(ValueError, match="from 0 up"):
+            er.einsum(a, labels)
+    with pytest.raises(ValueError, match="53 labels: it has 52 at most"):
+        er.einsum(*[part for i in range(53) for part in (np.ones(2), [100 + i])], [])
