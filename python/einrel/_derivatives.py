@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from ._array import Array, node_of
-from ._creation import eye, zeros
+from ._creation import eye, ones, zeros
 from ._dtypes import is_complex, is_floating
 from ._formula import Made, recorded, replayed
 from ._native import gradient_graph
-from ._parts import differentiate_by, is_within_transformation
+from ._parts import are_traced, differentiate_by, is_within_transformation
 from ._reductions import sum as sum_
 from ._shapes import moveaxis, reshape
-from ._transform import Apart, argument_of, chosen, differentiating, grad, own_of, slopes_of
+from ._transform import Apart, argument_of, chosen, differentiating, own_of, slopes_of
 from ._trees import check_unchanged, flatten, places, unflatten
 from ._vmap import vmap
 
@@ -52,11 +52,14 @@ class _Traced:
             )
         return array
 
-    def pulled(self, cotangents: Sequence[Array]) -> list[Array]:
-        """The sum over results of cotangent times derivative, by each argument."""
+    def pulled(self, cotangents: Sequence[Array], anew: bool = False) -> list[Array]:
+        """The sum over results of cotangent times derivative, by each argument.
+
+        With `anew` of results that are made once more: those of a function of samples are made inside of it.
+        """
         by = [one._node for one in self.arguments]
         results = [one._node for one in self.results]
-        if any(any(gradient_graph([flow._node], by)[2]) for flow in cotangents):  # as of the value itself
+        if anew or any(any(gradient_graph([flow._node], by)[2]) for flow in cotangents):  # as of the value itself
             fresh = [Apart()(one._node)[0] for one in self.like]
             images = dict(zip(by, fresh))
             replayed(self._made, images)
@@ -125,7 +128,7 @@ def vjp(function: Callable[..., Any], *primals: Any, has_aux: bool = False) -> A
 
     def pull(cotangents: Any) -> Any:
         flows = _matched("cotangents", cotangents, traced.result_form, traced.results)
-        return unflatten(traced.form, traced.pulled(flows))
+        return unflatten(traced.form, traced.pulled(flows, anew=are_traced(flow._node for flow in flows)))
 
     value = unflatten(traced.result_form, traced.results)
     return (value, pull, traced.aux) if has_aux else (value, pull)
@@ -162,12 +165,17 @@ def _columns(traced_at: Callable[[], _Traced], which: int) -> list[Array]:
     return [reshape(one, (*one.shape[:-1], *like.shape)) for one in placed]
 
 
-def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+def jacobian(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
     """How each element that a function gives changes with each element of an argument.
 
     The result has the shape of the value followed by that of the argument; for containers it has the form of the
     value, with the form of the argument in place of each array. It is computed row by row, or column by column where
-    there are fewer of these, all at once as by `vmap`.
+    there are fewer of these, all at once as by `vmap`. With `has_aux` the function gives a pair, and so does its
+    Jacobian: the derivatives of the first part, and the second part as it is.
+
+    Raises TypeError where an argument or a result is not of floating point, NotImplementedError of complex numbers.
 
     >>> jacobian(lambda x: x * x[0])(np.array([1.0, 2.0])).tolist()
     [[2.0, 0.0], [2.0, 1.0]]
@@ -186,28 +194,35 @@ def jacobian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> 
             return function(*own, **named)
 
         def traced_at() -> _Traced:
-            return _Traced(of_chosen, [arguments[position] for position in positions], has_aux=False)
+            return _Traced(of_chosen, [arguments[position] for position in positions], has_aux)
 
         with differentiating(may_have_parts=True):
             traced = traced_at()
             if any(is_complex(one.dtype) for one in (*traced.results, *traced.like)):
                 raise NotImplementedError("a Jacobian of complex numbers")
-            if _size(traced.results) <= _size(traced.like):
+            if [one.shape for one in traced.results] == [()]:
+                by_result = [traced.pulled([ones((), dtype=traced.results[0].dtype)])]
+            elif _size(traced.results) <= _size(traced.like):
                 by_result = [_rows(traced_at, which) for which in range(len(traced.results))]
             else:
                 by_argument = [_columns(traced_at, which) for which in range(len(traced.like))]
                 by_result = [list(of_one) for of_one in zip(*by_argument)]
         parts = [unflatten(traced.form, of_one) for of_one in by_result]
         is_one = isinstance(argnums, (int, np.integer))
-        return unflatten(traced.result_form, [part[0] if is_one else part for part in parts])
+        slopes = unflatten(traced.result_form, [part[0] if is_one else part for part in parts])
+        return (slopes, traced.aux) if has_aux else slopes
 
     return jacobian_of
 
 
-def hessian(function: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
-    """The second derivatives of a function that gives one number: the Jacobian of its gradient.
+def hessian(
+    function: Callable[..., Any], argnums: int | Sequence[int] = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """The second derivatives of a function: the Jacobian of its Jacobian, which of one number is its gradient.
+
+    The result has the shape of the value, followed by that of the argument twice; see `jacobian`, also for has_aux.
 
     >>> hessian(lambda x: x[0] * x[0] * x[1])(np.array([3.0, 2.0])).tolist()
     [[4.0, 6.0], [6.0, 0.0]]
     """
-    return jacobian(grad(function, argnums=argnums), argnums)
+    return jacobian(jacobian(function, argnums, has_aux), argnums, has_aux)

@@ -162,6 +162,16 @@ def test_products_with_jacobians_of_containers() -> None:
 def test_auxiliary_results() -> None:
     value, change, aux = er.jvp(lambda x: (x * 2, "aux"), (X,), (X,), has_aux=True)
     assert (value.tolist(), change.tolist(), aux) == ((2 * X).tolist(), (2 * X).tolist(), "aux")
+    for transformation in ("jacobian", "hessian"):
+        for to in (lambda n, x: x**3, lambda n, x: n.sum(x**3)):
+
+            def of(n: Any, to: Any = to) -> Function:
+                return lambda x: (to(n, x), n.sin(x))
+
+            ours = getattr(er, transformation)(of(er), has_aux=True)
+            jaxs = getattr(jax, transformation)(of(jnp), has_aux=True)
+            same(ours(X), jaxs(X))
+            same(er.jit(ours)(X), jaxs(X))
     value, pull, more = er.vjp(lambda x: (x * 2, x), X, has_aux=True)
     assert pull(np.ones(3))[0].tolist() == [2.0] * 3 and more.tolist() == X.tolist()
 
@@ -202,3 +212,24 @@ def test_what_has_no_derivative_says_so(name: str) -> None:
     call, error, message = MISTAKES[name]
     with pytest.raises(error, match=message):
         call()
+
+
+def test_hessians_of_several_numbers() -> None:
+    def of(n: Any) -> Function:
+        return lambda x: {"a": n.sin(x) * x[0], "b": n.outer(x, x), "c": n.sum(x**3)}
+
+    same(er.hessian(of(er))(X), jax.hessian(of(jnp))(X))
+    same(er.jit(er.vmap(er.hessian(of(er))))(np.stack([X, -X])), jax.vmap(jax.hessian(of(jnp)))(np.stack([X, -X])))
+
+
+@pytest.mark.parametrize("name", ["sin", "loop", "scan", "checkpoint", "outer", "look"])
+def test_what_vjp_gives_is_a_function_of_samples(name: str) -> None:
+    def of(n: Any) -> Function:
+        return lambda x: OPERATIONS[name](n, x)
+
+    pull, jaxs = er.vjp(of(er), X)[1], jax.vjp(of(jnp), X)[1]
+    flows = np.random.default_rng(3).normal(size=(4, 3))
+    same(er.vmap(pull)(flows), jax.vmap(jaxs)(flows))
+    same(er.jit(er.vmap(pull))(flows), jax.vmap(jaxs)(flows))
+    same(pull(flows[0]), jaxs(flows[0]))
+    same(er.jit(lambda x: er.vmap(er.vjp(of(er), x)[1])(flows))(X), jax.vmap(jaxs)(flows))
