@@ -19,7 +19,7 @@ from ._names import holding_named, name_of_place
 from ._native import Node
 from ._numbers import Course, is_number
 from ._parts import Stages, is_within_transformation, part_of, within_transformation
-from ._trees import check_unchanged, constant, flatten, has_attributes, leaf_of, places, unflatten
+from ._trees import Dict, check_unchanged, constant, flatten, has_attributes, leaf_of, places, unflatten
 
 
 def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -59,7 +59,7 @@ class _Static:
         by_name = tuple(
             (name, constant(x) if name in self._names else flatten(x, leaves, leaf)) for name, x in named.items()
         )
-        return ("tuple", (("tuple", parts), ("dict", by_name)))
+        return ("tuple", (("tuple", parts), (Dict(), by_name)))
 
 
 _MOST_TRACED: Final = 128  # forms of arguments that a function keeps

@@ -260,11 +260,10 @@ class _Backward:
     def slopes(self, before: Sequence[Node], steps: int, is_back: bool) -> list[Node | None]:
         """Of all operands of the loop, where `before` went on before its steps."""
         sums = [zeros_like(self._around[j]) for j in self._by_around]
-        rest = [] if self._into or sums else [0.0]  # a loop carries something
-        carried = Carried(self._back, ([Array(node) for node in self._into], [Array(node) for node in sums], rest))
+        carried = Carried(self._back, ([Array(node) for node in self._into], [Array(node) for node in sums]))
         xs = [*before, *self._xs, *self._into_given]
         loop = _Loop(TracedStep(self._back, carried, xs), carried, xs, steps, is_back=not is_back)
-        (on, around, _), by_x = loop.results_in_form()
+        (on, around), by_x = loop.results_in_form()
         into_carried, into_x, into_around = ([None] * count for count in self._counts)
         for which, nodes, found in (
             (self._on, into_carried, on),
@@ -278,7 +277,7 @@ class _Backward:
     def _back(self, value: Any, number: Array, rows: Sequence[Array]) -> tuple[Any, Any]:
         """One step back."""
         step = self._step
-        into, sums, rest = value
+        into, sums = value
         nodes = [apart(row._node) for row in rows]
         before, x = nodes[: self._counts[0]], nodes[self._counts[0] : sum(self._counts[:2])]
         into_given = [Array(node) for node in nodes[sum(self._counts[:2]) :]]
@@ -291,7 +290,7 @@ class _Backward:
         slopes = iter([Array(node) for node in slopes_of(total, by)])
         on = [next(slopes) for _ in self._on]
         by_x = [next(slopes) for _ in self._by_x]
-        return (on, [one + next(slopes) for one in sums], rest), by_x
+        return (on, [one + next(slopes) for one in sums]), by_x
 
 
 def _unrolled(name: str, steps: int) -> range:
@@ -308,17 +307,32 @@ def _is_unrolled() -> bool:
     return is_within_transformation() and not may_have_parts()
 
 
+def _bound(name: str, bound: Any) -> int:
+    if isinstance(bound, Array) and bound._node.is_traced:
+        raise TypeError(
+            f"einrel.fori_loop with {name}= an argument of a function that is traced, whose value is not known yet: "
+            "er.jit(..., static_argnums=...) makes it part of the program; er.while_loop goes on while i < upper, of a "
+            "value (i, ...) that counts; of the most steps er.where(i < upper, new, old) keeps the value"
+        )
+    return operator.index(bound)
+
+
 def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any) -> Any:
     """What body(i, value) makes of a value, for i from `lower` up to `upper`: each step takes what the one before gave.
 
-    The value is an array, or several in containers, which keep their types and shapes. The body is traced once, and all
+    The value is an array, or several in containers, which keep their types and shapes; numbers and bools are arrays,
+    too. `lower` and `upper` are numbers that are known when the loop is traced. The body is traced once, and all
     steps run as one program with state, also in a function that is traced, differentiated or of `vmap`; the gradient is
     a loop over the steps in the other order. In a step of another loop each step becomes a part of that.
+
+    Raises TypeError where a step gives another form, type or shape than it was given, and for bounds that are arguments
+    of a function that is traced.
 
     >>> fori_loop(0, 10, lambda i, x: x + i, 0).tolist()
     45
     """
-    first, steps = operator.index(lower), max(operator.index(upper) - operator.index(lower), 0)
+    first, last = _bound("lower", lower), _bound("upper", upper)
+    steps = max(last - first, 0)
     carried = Carried(body, init)
     if _is_unrolled():
         nodes = carried.nodes
@@ -336,12 +350,15 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
 
     As `fori_loop`. In a function that is differentiated, but not traced, steps are done one by one, and gradients go
     through them. In one that is traced nobody knows how many there are: there it has no gradient, and where steps would
-    become parts of something else it is an error.
+    become parts of something else it is an error. The condition is one truth value; TypeError of another one, and where
+    no array goes on.
 
     >>> while_loop(lambda x: x < 100, lambda x: x * 3, 1).tolist()
     243
     """
     carried = Carried(body, init)
+    if carried.is_empty:
+        raise TypeError("einrel.while_loop of no array that goes on from step to step: its condition never changes")
     for steps in itertools.count():
         goes_on = truth_of(condition(carried.built(carried.nodes)))
         is_awaited = are_traced([goes_on._node, *carried.nodes])
@@ -368,7 +385,8 @@ def scan(
 
     `xs` are arrays whose first dimension is that of the steps, perhaps in containers; without them `length` says how
     many steps there are. With `reverse` the last x comes first. What steps give stands side by side, in the order of
-    `xs`. As for `fori_loop`, the value keeps its type and shape.
+    `xs`. As for `fori_loop`, the value keeps its type and shape, or TypeError is raised; None for it goes on as it is.
+    ValueError where `xs` and `length` do not say one number of steps.
 
     >>> total, sums = scan(lambda total, x: (total + x, total + x), 0.0, np.array([1.0, 2.0, 3.0]))
     >>> total.tolist(), sums.tolist()
@@ -409,7 +427,7 @@ def scan(
 def _of_no_steps(gives: Any) -> Any:
     """What no steps give, of what one would."""
     leaves: list[Any] = []
-    form = flatten(gives, leaves)
+    form = flatten(gives, leaves, has_truths=True)
     arrays = [Array(node_of(leaf)) for leaf in leaves]
     return unflatten(form, [zeros((0, *array.shape), dtype=array.dtype) for array in arrays])
 
@@ -420,7 +438,7 @@ def _unrolled_scan(step: Callable[[Any, int], tuple[Any, Any]], carried: Carried
         after, gives = step(carried.built(nodes), i)
         nodes = carried.of(after)
         leaves: list[Any] = []
-        form = flatten(gives, leaves)
+        form = flatten(gives, leaves, has_truths=True)
         rows.append([Array(node_of(leaf)) for leaf in leaves])
     columns = zip(*rows[:: order.step])
     return carried.built(nodes), unflatten(form, [stack(list(column)) for column in columns])

@@ -46,11 +46,10 @@ class Carried:
     def __init__(self, function: Callable[..., Any], value: Any) -> None:
         self._function = function
         leaves: list[Any] = []
-        self._form = flatten(value, leaves)
+        self._form = flatten(value, leaves, has_truths=True)
         self._places = list(places(self._form))
-        self.nodes = [node_of(leaf) for leaf in leaves]
-        if not self.nodes:
-            raise TypeError("a loop that carries no array from step to step")
+        self.is_empty = not self._places
+        self.nodes = [node_of(leaf) for leaf in leaves] or [_nothing()]
 
     def beginning(self, nodes: Sequence[Node]) -> Carried:
         """The same, of these arrays at first."""
@@ -65,13 +64,15 @@ class Carried:
     def of(self, value: Any) -> list[Node]:
         """The arrays of what a step gave. Raises where they are others than those that it was given."""
         leaves: list[Any] = []
-        found = list(places(flatten(value, leaves)))
+        found = list(places(flatten(value, leaves, has_truths=True)))
         if found != self._places:
+            is_attribute = any("." in place for place in set(found).symmetric_difference(self._places))
             raise TypeError(
                 f"{self._function} gave arrays at {found}, but was given them at {self._places}: what goes on from "
                 "step to step keeps its form"
+                + ("; whole numbers and bools in attributes are no arrays: give einrel.asarray(...)" * is_attribute)
             )
-        return [self._one(*it) for it in zip(leaves, self.nodes, found)]
+        return [self._one(*it) for it in zip(leaves, self.nodes, found)] or [_nothing()]
 
     def _one(self, leaf: Any, before: Node, place: str) -> Node:
         dtype, shape = BY_NAME[before.type.dtype], before.type.shape
@@ -82,6 +83,11 @@ class Carried:
                 f"{place and ' at ' + place}: what goes on from step to step keeps its type and shape"
             )
         return array._node
+
+
+def _nothing() -> Node:
+    """What goes on where nothing does: a program with state has one."""
+    return zeros((), dtype=np.int64)._node
 
 
 def truth_of(value: Any) -> Array:
@@ -111,7 +117,7 @@ class TracedStep:
             goes_on, gives = step(*own)
             after = carried.of(goes_on)
             leaves: list[Any] = []
-            self.form = flatten(gives, leaves)
+            self.form = flatten(gives, leaves, has_truths=True)
             truth = [] if condition is None else [truth_of(condition(carried.built(after)))._node]
             groups.extend([len(after), len(leaves)])
             return [same(node) for node in [*after, *map(node_of, leaves), *truth]]

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import array
+import collections
 import dataclasses
 import enum
 import types
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from ._array import Array, node_of
 from ._numbers import is_number, is_whole
 
-_CONSTANTS: Final = (str, bytes, bool, np.bool_, type(None), type, enum.Enum, np.dtype, types.ModuleType)
+_TRUTHS: Final = (bool, np.bool_)
+_CONSTANTS: Final = (str, bytes, *_TRUTHS, type(None), type, enum.Enum, np.dtype, types.ModuleType)
+_OF_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE, of the types that a class statement makes
 
 
 def leaf_of(value: Any) -> Any:
@@ -48,7 +51,7 @@ def has_attributes(value: Any) -> bool:
     """Whether it is an object of a class of the user's, which is what its attributes are."""
     kind = type(value)
     is_plain = getattr(kind, "__new__", None) is object.__new__ and (hasattr(value, "__dict__") or bool(_slots(kind)))
-    is_users = kind.__module__.partition(".")[0] not in ("builtins", "einrel")
+    is_users = bool(kind.__flags__ & _OF_PYTHON) and kind.__module__.partition(".")[0] not in ("builtins", "einrel")
     return dataclasses.is_dataclass(value) or (is_plain and is_users)
 
 
@@ -69,12 +72,33 @@ def constant(value: Any) -> Any:
     return ("constant", (type(value), value))
 
 
+class Dict(NamedTuple):  # which has a hash soon
+    """The kind of a dict, or of what is derived from it; `default_factory` is that of a defaultdict."""
+
+    kind: type[dict[Any, Any]] = dict
+    default_factory: Any = None
+
+    def built(self, items: dict[Any, Any]) -> dict[Any, Any]:
+        """One of this kind with these items."""
+        if self.kind is dict:
+            return items
+        made = self.kind.__new__(self.kind)
+        if isinstance(made, collections.defaultdict):
+            made.default_factory = self.default_factory
+        self.kind.update(made, items)
+        return made
+
+
+_PLAIN_DICT: Final = Dict()
+
+
 class _Flattening:
     """A walk through containers."""
 
-    def __init__(self, leaf: Callable[[Any], Any]) -> None:
+    def __init__(self, leaf: Callable[[Any], Any], has_truths: bool) -> None:
         self.leaves: list[Any] = []
         self._leaf = leaf
+        self._has_truths = has_truths
         self._within: set[int] = set()
 
     def form(self, value: Any, is_attribute: bool = False) -> Any:
@@ -82,36 +106,46 @@ class _Flattening:
         if is_attribute and isinstance(value, int) and not isinstance(value, bool):
             return constant(value)
         if isinstance(value, (dict, list, tuple)):
-            return self._of_items(value, is_attribute)
-        if _is_constant(value):
+            return self._inside(value, self._of_items, is_attribute)
+        is_leaf = self._has_truths and not is_attribute and isinstance(value, _TRUTHS)
+        if not is_leaf and _is_constant(value):
             return constant(value)
-        if _has_elements(value):
+        if is_leaf or _has_elements(value):
             self.leaves.append(self._leaf(value))
             return ("number" if is_number(value) else "array", None)
-        return self._of_attributes(value) if has_attributes(value) else constant(value)
+        return self._inside(value, self._of_attributes, True) if has_attributes(value) else constant(value)
 
-    def _of_items(self, value: Any, is_attribute: bool) -> Any:
-        if isinstance(value, dict):
-            return ("dict", tuple((key, self.form(item, is_attribute)) for key, item in value.items()))
-        items = tuple(self.form(item, is_attribute) for item in value)
-        return (type(value) if hasattr(value, "_fields") else "list" if isinstance(value, list) else "tuple", items)
-
-    def _of_attributes(self, value: Any) -> Any:
+    def _inside(self, value: Any, form: Callable[[Any, bool], Any], is_attribute: bool) -> Any:
+        """The form of what has parts, which raises where it is one of its own."""
         if id(value) in self._within:
             raise TypeError(f"a {type(value).__name__} that holds itself has no form: give its arrays")
         self._within.add(id(value))
-        parts = tuple((name, self.form(part, True)) for name, part in _attributes(value).items())
-        self._within.discard(id(value))
+        try:
+            return form(value, is_attribute)
+        finally:
+            self._within.discard(id(value))
+
+    def _of_items(self, value: Any, is_attribute: bool) -> Any:
+        if isinstance(value, dict):
+            parts = tuple((key, self.form(item, is_attribute)) for key, item in value.items())
+            factory = value.default_factory if isinstance(value, collections.defaultdict) else None
+            return (_PLAIN_DICT if type(value) is dict else Dict(type(value), factory), parts)
+        items = tuple(self.form(item, is_attribute) for item in value)
+        return (type(value) if hasattr(value, "_fields") else "list" if isinstance(value, list) else "tuple", items)
+
+    def _of_attributes(self, value: Any, is_attribute: bool) -> Any:
+        parts = tuple((name, self.form(part, is_attribute)) for name, part in _attributes(value).items())
         return ("object", (type(value), parts))
 
 
-def flatten(value: Any, leaves: list[Any], leaf: Callable[[Any], Any] = leaf_of) -> Any:
+def flatten(value: Any, leaves: list[Any], leaf: Callable[[Any], Any] = leaf_of, *, has_truths: bool = False) -> Any:
     """The form of nested lists, tuples, dicts and objects; their arrays and numbers are appended to `leaves`.
 
     Objects are those of dataclasses and other classes of Python's: what their attributes are. Whole numbers among these
-    are part of the form, as strings, None and whatever has a hash and no elements.
+    are part of the form, as strings, None and whatever has a hash and no elements; so are bools, which with
+    `has_truths` are leaves outside of attributes.
     """
-    walk = _Flattening(leaf)
+    walk = _Flattening(leaf, has_truths)
     form = walk.form(value)
     leaves += walk.leaves
     return form
@@ -128,8 +162,8 @@ def _built(form: Any, leaves: Iterator[Any]) -> Any:
         return next(leaves)
     if kind == "constant":
         return parts[1]
-    if kind == "dict":
-        return {key: _built(part, leaves) for key, part in parts}
+    if isinstance(kind, Dict):
+        return kind.built({key: _built(part, leaves) for key, part in parts})
     if kind == "object":
         made = object.__new__(parts[0])
         for name, part in parts[1]:
@@ -146,7 +180,7 @@ def places(form: Any, before: str = "") -> Iterator[str]:
     kind, parts = form
     if kind in ("array", "number"):
         yield before
-    elif kind == "dict":
+    elif isinstance(kind, Dict):
         for key, part in parts:
             yield from places(part, f"{before}[{key!r}]")
     elif kind == "object":
@@ -162,7 +196,7 @@ def _has_objects(form: Any) -> bool:
     kind, parts = form
     if kind in ("array", "number", "constant"):
         return False
-    return kind == "object" or any(_has_objects(part[1] if kind == "dict" else part) for part in parts)
+    return kind == "object" or any(_has_objects(part[1] if isinstance(kind, Dict) else part) for part in parts)
 
 
 def check_unchanged(function: Any, value: Any, form: Any, leaves: Sequence[Any]) -> None:

@@ -36,7 +36,7 @@ from ._parts import Part, within_transformation
 from ._reductions import sum as sum_
 from ._shapes import broadcast_to, moveaxis
 from ._transform import Apart, Slopes, slopes_of
-from ._trees import check_unchanged, flatten, places, unflatten
+from ._trees import Dict, check_unchanged, flatten, places, unflatten
 
 _LETTERS: Final = string.ascii_letters
 
@@ -202,11 +202,19 @@ def _axes(form: Any, axes: Any, of: str) -> list[int | None]:
     if axes is None or isinstance(axes, (int, np.integer)):
         return [None if axes is None else int(axes) for _ in places(form)]
     inner = (
-        [part for _, part in parts] if kind == "dict" else [part for _, part in parts[1]] if kind == "object" else parts
+        [part for _, part in parts]
+        if isinstance(kind, Dict)
+        else [part for _, part in parts[1]]
+        if kind == "object"
+        else parts
     )
-    if kind == "dict" and isinstance(axes, dict) and set(axes) == {key for key, _ in parts}:
+    if isinstance(kind, Dict) and isinstance(axes, dict) and set(axes) == {key for key, _ in parts}:
         given = [axes[key] for key, _ in parts]
-    elif kind not in ("dict", "object", "array", "number", "constant") and isinstance(axes, (list, tuple)):
+    elif (
+        not isinstance(kind, Dict)
+        and kind not in ("object", "array", "number", "constant")
+        and isinstance(axes, (list, tuple))
+    ):
         given = list(axes)
     else:
         raise ValueError(f"{of}={axes!r}: an axis, None, or a container of them like the arguments or results")

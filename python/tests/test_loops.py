@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import tracemalloc
 from collections.abc import Callable
@@ -191,11 +192,22 @@ def test_errors_of_a_step_are_those_of_numpy() -> None:
         er.fori_loop(0, 2, lambda i, x: (er.zeros((10**6, 10**6)) + x) @ x, er.ones(10**6))
 
 
+@dataclasses.dataclass
+class Flagged:
+    x: Any
+    is_done: Any
+
+
 MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "type": (lambda: er.fori_loop(0, 3, lambda i, x: x + 0.5, 0), TypeError, r"gave float64 .* in place of int64"),
     "shape": (lambda: er.fori_loop(0, 3, lambda i, x: {"a": x["a"][:1]}, {"a": A}), TypeError, r"at \['a'\]"),
     "form": (lambda: er.fori_loop(0, 3, lambda i, x: (x, x), 0), TypeError, "keeps its form"),
-    "nothing": (lambda: er.fori_loop(0, 3, lambda i, x: x, None), TypeError, "carries no array"),
+    "nothing": (lambda: er.while_loop(lambda x: True, lambda x: x, None), TypeError, "its condition never changes"),
+    "an attribute": (
+        lambda: er.fori_loop(0, 3, lambda i, s: Flagged(s.x, s.x > 0), Flagged(1.0, False)),
+        TypeError,
+        r"bools in attributes are no arrays: give einrel.asarray\(...\)",
+    ),
     "no pair": (lambda: er.scan(lambda v, x: v, 0.0, A[0]), TypeError, "gives what goes on, and a result"),
     "no length": (lambda: er.scan(lambda v, x: (v, v), 0.0), ValueError, "over nothing steps"),
     "lengths": (lambda: er.scan(lambda v, x: (v, v), 0.0, (A, A[:2])), ValueError, "say one number"),
@@ -205,7 +217,12 @@ MISTAKES: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "a traced bound": (
         lambda: er.jit(lambda n: er.fori_loop(0, n, lambda i, x: x, 1.0))(3),
         TypeError,
-        "static_argnums",
+        "with upper= an argument .* static_argnums.* er.while_loop goes on while i < upper",
+    ),
+    "a traced array as a bound": (
+        lambda: er.jit(lambda n: er.fori_loop(n[0], 5, lambda i, x: x, 1.0))(np.array([3])),
+        TypeError,
+        "with lower= an argument",
     ),
 }
 
@@ -257,3 +274,34 @@ def test_a_history_is_held_once() -> None:
     finally:
         tracemalloc.stop()
     np.testing.assert_array_equal(rows[:, 0], 0.5 ** np.arange(steps))
+
+
+@pytest.mark.parametrize("run", [lambda f: f, er.jit, lambda f: lambda: er.vmap(lambda x: f())(np.zeros(1))])
+@pytest.mark.parametrize("no", [False, np.False_, np.array(False)])
+def test_bools_go_on_from_step_to_step(no: Any, run: Any) -> None:
+    """Python's, NumPy's, and arrays are the same."""
+
+    def values(tree: Any) -> Any:
+        return [np.asarray(one).reshape(-1)[-1].item() for one in tree]
+
+    body = lambda s: (s[0] * 2, s[0] > 3)  # noqa: E731
+    assert values(run(lambda: er.while_loop(lambda s: ~s[1], body, (1.0, no)))()) == [8.0, True]
+    assert values(run(lambda: er.fori_loop(0, 2, lambda _, s: body(s), (1.0, no)))()) == [4.0, False]
+    step = lambda s, x: ((~s[0],), (s[0], True))  # noqa: E731
+    (last,), rows = run(lambda: er.scan(step, (no,), np.arange(3)))()
+    assert values([last]) == [True]
+    assert [np.asarray(row).reshape(-1)[-3:].tolist() for row in rows] == [[False, True, False], [True] * 3]
+
+
+@pytest.mark.parametrize("nothing", [None, (), {"a": None}, "text"])
+def test_a_loop_may_carry_nothing(nothing: Any) -> None:
+    xs = np.arange(3.0)
+    for run in (lambda f: f, er.jit):
+        value, rows = er.scan(lambda v, x: (v, x * 2), nothing, xs)
+        assert value == nothing and rows.tolist() == [0.0, 2.0, 4.0]
+        rows = run(lambda xs: er.scan(lambda v, x: (v, x * 2), nothing, xs)[1])(xs)
+        assert rows.tolist() == [0.0, 2.0, 4.0]
+        slope = run(er.grad(lambda xs: er.sum(er.scan(lambda v, x: (v, x * x), nothing, xs)[1])))(xs)
+        assert slope.tolist() == [0.0, 2.0, 4.0]
+    assert er.vmap(lambda x: er.scan(lambda v, y: (v, x * y), nothing, xs)[1])(xs).tolist() == np.outer(xs, xs).tolist()
+    assert er.fori_loop(0, 3, lambda i, v: v, nothing) == nothing
