@@ -58,10 +58,7 @@ from ._functions import (
 )
 from ._functions import (
     astype,
-    bitwise_and,
     bitwise_invert,
-    bitwise_or,
-    bitwise_xor,
     ceil,
     clip,
     conj,
@@ -82,6 +79,7 @@ from ._info import __array_namespace_info__, can_cast, finfo, iinfo, isdtype, pr
 from ._einsum import einsum
 from ._export import jax_source, to_jax, to_torch, torch_source
 from ._jit import jit
+from ._bits import bitwise_and, bitwise_or, bitwise_xor
 from ._checkpoint import checkpoint
 from ._loops import fori_loop, scan, while_loop
 from ._linalg import matmul, outer, tensordot, vecdot

@@ -221,8 +221,11 @@ class Array:
             return f"einrel.Array(shape={self.shape}, dtype={self.dtype}, not computed)"
         return repr(self._elements()).replace("array(", "einrel.Array(", 1)
 
+    def __str__(self) -> str:
+        return repr(self) if self._node.is_traced else str(self._elements())
+
     def __format__(self, format_spec: str) -> str:
-        return format(self._elements()[()] if self.ndim == 0 else repr(self), format_spec)
+        return format(self._elements()[()] if self.ndim == 0 and format_spec else str(self), format_spec)
 
     # Protocols
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from os import PathLike, fspath
+from os import PathLike, fsdecode
 from typing import Any
 
 import numpy as np
@@ -387,7 +387,7 @@ def from_file(path: str | PathLike[str], name: str | None = None) -> Array:
     ...     from_file(file.name, "weights").sum().item()
     6.0
     """
-    file = fspath(path)
+    file = fsdecode(path)
     return Array(Node.from_file(file if name is None else f"{file}:{name}"))
 
 

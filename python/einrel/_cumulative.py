@@ -130,7 +130,7 @@ def _cumulative(
     function: str, x: Operand, axis: int | None, dtype: npt.DTypeLike | None, include_initial: bool
 ) -> Array:
     own = er.astype(x, _summed_as(x, dtype), copy=False)
-    if axis is None:
+    if axis is None or (own.ndim == 0 and axis in (0, -1)):
         own, axis = reshape(own, (-1,)), 0
     (d,) = axes_of(axis, own.ndim)
     own = running(function, own, d)

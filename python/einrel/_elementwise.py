@@ -12,7 +12,19 @@ import numpy as np
 import einrel as er
 
 from ._array import Array, Operand, node_of
-from ._dtypes import BY_NAME, NAMES, DType, bool_, float64, int64, is_floating, number_as, number_dtype, promoted
+from ._dtypes import (
+    BY_NAME,
+    NAMES,
+    DType,
+    bool_,
+    float64,
+    int64,
+    is_complex,
+    is_floating,
+    number_as,
+    number_dtype,
+    promoted,
+)
 from ._formula import Definition, Formula, apply, broadcast_element, call, cast, element, kept, label, where
 from ._native import Node, ProgramError, Type
 from ._numbers import TracedNumber, is_number, is_whole
@@ -22,10 +34,9 @@ from ._numbers import TracedNumber, is_number, is_whole
 Kind = Literal["number", "signed", "floating"]
 
 
+_OF_TRUTHS: Final = frozenset({"logical_and", "logical_or", "logical_xor"})
 # Functions that only look for the place of a number, or whether it is 0.
-_COMPARED: Final = frozenset(
-    {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal", "logical_and", "logical_or", "logical_xor"}
-)
+_COMPARED: Final = _OF_TRUTHS | {"less", "less_equal", "greater", "greater_equal", "equal", "not_equal"}
 
 
 def _computing(kind: Kind, name: str, dtypes: Sequence[DType]) -> DType:
@@ -91,11 +102,12 @@ class Elementwise:
         """What computes it of operands of these types."""
         shape = np.broadcast_shapes(*[type.shape for type in types])
         dtypes = [BY_NAME[type.dtype] for type in types]
-        computing = NAMES[_computing(self._kind, self.__name__, dtypes)]
+        are_truths = self.__name__ in _OF_TRUTHS and any(map(is_complex, dtypes))
+        computing = "bool" if are_truths else NAMES[_computing(self._kind, self.__name__, dtypes)]
         arguments = []
         for operand, type in enumerate(types):
             value = broadcast_element(operand, type.shape, shape)
-            arguments.append(value if type.dtype == computing else cast(computing, value))
+            arguments.append(value if type.dtype == computing else as_type(computing, value, type))
         value = self._formula(*arguments) if computing != "bool" else self._of_bools(arguments)
         try:
             return Definition.statement(list(types), value, list(shape), len(shape))
@@ -135,10 +147,15 @@ def _definition(function: Elementwise, *types: Type) -> Definition:
     return function.definition(types)
 
 
+def as_type(dtype: str, value: Formula, type: Type) -> Formula:
+    """An element of an array of that type as another one; the truth of complex numbers is that they are not 0."""
+    return value != 0 if dtype == "bool" and is_complex(BY_NAME[type.dtype]) else cast(dtype, value)
+
+
 @kept
 def cast_definition(dtype: str, type: Type) -> Definition:
     """What casts an array to a type."""
-    value = cast(dtype, element(0, [label(d) for d in range(len(type.shape))]))
+    value = as_type(dtype, element(0, [label(d) for d in range(len(type.shape))]), type)
     return Definition.statement([type], value, list(type.shape), len(type.shape))
 
 
@@ -164,8 +181,7 @@ def _number_beside(number: Any, beside: DType, use: Use) -> Node:
         beside = float64
     if not isinstance(number, TracedNumber):
         return node_of(number_as(number, number_dtype(number, beside)))
-    like = False if number.dtype == bool_ else 0.0 if is_floating(number.dtype) else 0
-    wanted = number_dtype(like, beside)
+    wanted = number_dtype(number.dtype.type(0).item(), beside)
     if number.dtype == int64 and not is_floating(wanted):
         number.course.limit(number, wanted)
     return apply(cast_definition(NAMES[wanted], number._node.type), number._node)

@@ -40,7 +40,8 @@ def of_python(error: ProgramError) -> ProgramError:
     said = _OF_A_STATEMENT.fullmatch(str(error))
     if said is None:
         return error
-    return type(error)(said["what"] + (f"; {said['instead']}" if said["instead"] else ""))
+    instead = (said["instead"] or "").replace("Z[i]", "z")
+    return type(error)(said["what"] + (f"; {instead}" if instead else ""))
 
 
 def _as_numpys(error: ProgramError | RunError) -> Exception:

@@ -86,6 +86,8 @@ def round(x: Operand, /, decimals: int = 0, out: None = None) -> Array:
     refuse_out(out)
     digits = whole("decimals", decimals)
     own = Array(node_of(x))
+    if is_complex(own.dtype):
+        return round(real(own), digits) + 1j * round(imag(own), digits)
     if digits == 0:
         return _rounded("round", own)
     if not is_floating(own.dtype):
@@ -185,13 +187,44 @@ def _to_number(node: Node, exponent: bool | int | float) -> Array | None:
     return Array(apply(_power(exponent, node.type), node))
 
 
+def _is_of_complex(operand: Any) -> bool:
+    if isinstance(operand, Array):
+        return operand._node.type.dtype in _COMPLEX
+    return isinstance(operand, complex) or getattr(operand, "dtype", bool_).kind == "c"
+
+
+_COMPLEX: Final = ("c64", "c128")
+
+
+def _power_of_complex(x: Operand, y: Operand) -> Array:
+    """A whole power, as products."""
+    base, own = (Array(node) for node in together([x, y]))
+    is_known = not isinstance(y, Array) and np.ndim(y) == 0
+    exponent = complex(y) if is_known else 0.5
+    if not (exponent.imag == 0 and exponent.real.is_integer() and builtins.abs(exponent.real) <= _PLAIN):
+        raise NotImplementedError(
+            f"einrel.pow of complex numbers is there for whole numbers up to {_PLAIN} as exponents; numpy.power takes "
+            "our arrays, and einrel.exp(y * (einrel.log(einrel.abs(x)) + 1j * einrel.angle(x))) is x to the y"
+        )
+    square = astype(base, promoted(base.dtype, own.dtype), copy=False)
+    power = Array(apply(_nothing(square._node.type), square._node)) + 1 if exponent == 0 else None
+    for bit in f"{builtins.abs(int(exponent.real)):b}"[::-1]:
+        if bit == "1":
+            power = square if power is None else power * square
+        square = square * square
+    assert power is not None
+    return 1 / power if exponent.real < 0 else power
+
+
 def pow(x: Operand, y: Operand, /) -> Array:
-    """x to the y. A negative number as the exponent of integers is an error.
+    """x to the y. A negative number as the exponent of integers is an error; complex numbers have whole exponents.
 
     >>> pow([2, 3], 2).tolist()
     [4, 9]
     """
     powered = None
+    if _is_of_complex(x) or _is_of_complex(y):
+        return _power_of_complex(x, y)
     if isinstance(x, (Array, np.ndarray)) and not isinstance(x, TracedNumber):
         node = node_of(x)
         if isinstance(y, np.generic) and y.dtype.kind in "iuf":  # a number with a type
@@ -259,6 +292,8 @@ def where(condition: Operand, x: Operand | None = None, y: Operand | None = None
             "einrel.where(condition) without x and y: the shape would depend on elements; numpy.where takes our arrays"
         )
     nodes = [node_of(condition), *together([x, y])]
+    if nodes[0].type.dtype in _COMPLEX:
+        nodes[0] = astype(Array(nodes[0]), bool_)._node
     return Array(apply(_where(*[node.type for node in nodes]), *nodes))
 
 
@@ -318,42 +353,6 @@ def astype(
     if node.type.dtype == wanted and node.is_computed:
         return asarray(Array(node), copy=True)
     return Array(apply(cast_definition(wanted, node.type), node))
-
-
-def _bitwise(name: str, logical: str, x: Operand, y: Operand) -> Array:
-    nodes = together([x, y])
-    if any(node.type.dtype != "bool" for node in nodes):
-        raise NotImplementedError(
-            f"{name} of integers: the language has no operations on bits; NumPy's takes our arrays"
-        )
-    return BINARY[logical](*[Array(node) for node in nodes])
-
-
-def bitwise_and(x: Operand, y: Operand, /) -> Array:
-    """Whether both hold; of bools only.
-
-    >>> bitwise_and([True, True], [True, False]).tolist()
-    [True, False]
-    """
-    return _bitwise("bitwise_and", "logical_and", x, y)
-
-
-def bitwise_or(x: Operand, y: Operand, /) -> Array:
-    """Whether one holds; of bools only.
-
-    >>> bitwise_or([False, True], [False, False]).tolist()
-    [False, True]
-    """
-    return _bitwise("bitwise_or", "logical_or", x, y)
-
-
-def bitwise_xor(x: Operand, y: Operand, /) -> Array:
-    """Whether exactly one holds; of bools only.
-
-    >>> bitwise_xor([True, True], [True, False]).tolist()
-    [False, True]
-    """
-    return _bitwise("bitwise_xor", "logical_xor", x, y)
 
 
 def bitwise_invert(x: Operand, /) -> Array:

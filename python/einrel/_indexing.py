@@ -132,6 +132,8 @@ def _parsed(key: Any, shape: tuple[int, ...]) -> tuple[tuple[Part, ...], list[No
             node = node_of(part)
             if node.type.dtype not in ("i32", "i64"):
                 raise IndexError(f"an array of {node.type.dtype} as an index: positions are integers")
+            if extent == 0 and 0 not in node.type.shape:
+                raise IndexError(f"positions in dimension {dimension}, which has extent 0: it has none")
             positions.append(node)
             parts.append(Gathered(len(positions)))
         else:
@@ -344,8 +346,6 @@ def take(x: Operand, indices: Operand, /, axis: int | None = None, out: None = N
         array, axis = reshape(array, (-1,)), 0
     (d,) = axes_of(axis, array.ndim)
     positions = Array(node_of(indices))
-    if array.shape[d] == 0 and positions.size:
-        raise IndexError("positions in a dimension of extent 0: it has none")
     if mode == "wrap":
         positions = er.remainder(positions, array.shape[d])
     elif mode == "clip":
@@ -385,6 +385,8 @@ def take_along_axis(x: Operand, indices: Operand, /, axis: int | None = -1) -> A
         raise IndexError(f"an array of {positions.type.dtype} as an index: positions are integers")
     others = [(*shape[:d], 1, *shape[d + 1 :]) for shape in (array.shape, chosen)]
     shape = tuple(chosen[d] if i == d else extent for i, extent in enumerate(_together(others)))
+    if array.shape[d] == 0 and 0 not in shape:
+        raise IndexError(f"positions in dimension {d}, which has extent 0: it has none")
     if 0 in shape:
         return Array(node_of(np.zeros(shape, array.dtype)))
     return Array(apply(_along(d, shape, array._node.type, positions.type), array._node, positions))

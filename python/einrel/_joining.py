@@ -11,6 +11,8 @@ import numpy.typing as npt
 
 from ._array import Array, NDArray, Operand, identity, node_of
 from ._changing import changes
+from ._creation import arange
+from ._division import remainder
 from ._dtypes import NAMES, DType, cast_allowed, computed_as, promoted
 from ._elementwise import cast_definition
 from ._formula import Definition, Formula, apply, call, cast, element, kept, label, made_at_once, where
@@ -213,8 +215,30 @@ def unstack(x: Operand, /, axis: int = 0) -> tuple[Array, ...]:
     return tuple(moved[i] for i in range(moved.shape[0]))
 
 
+def _is_awaited(shift: Any) -> bool:
+    parts = shift if isinstance(shift, (list, tuple)) else [shift]
+    return any(isinstance(part, Array) and part._node.is_traced for part in parts)
+
+
+def _rolled_by_unknown(array: Array, shift: Any, axes: tuple[int, ...]) -> Array:
+    """By numbers that are made of arguments of a traced function: positions are theirs, too."""
+    shifts = Array(node_of(shift))
+    if shifts.ndim > 1 or shifts.dtype.kind != "i":
+        raise TypeError(f"einrel.roll by an array of {shifts.dtype} and shape {shifts.shape}: give whole numbers")
+    pairs = np.broadcast_shapes(shifts.shape, (len(axes),))
+    shifts = broadcast_to(shifts, pairs)
+    for i, axis in enumerate(np.broadcast_to(axes, pairs).tolist()):
+        d = _axis_of(axis, array.ndim)
+        if array.shape[d] > 0:
+            positions = arange(array.shape[d]) - remainder(shifts[i], array.shape[d])  # below 0 from the end
+            array = array[(*(slice(None),) * d, positions)]
+    return array
+
+
 def roll(x: Operand, /, shift: Shape, axis: Shape | None = None) -> Array:
     """The elements moved along dimensions, those that leave at one end coming in at the other.
+
+    In a function that is traced, it may be by numbers that are made of arguments.
 
     >>> roll([1, 2, 3], 1).tolist()
     [3, 1, 2]
@@ -222,6 +246,8 @@ def roll(x: Operand, /, shift: Shape, axis: Shape | None = None) -> Array:
     array = Array(node_of(x))
     if axis is None:
         return reshape(roll(reshape(array, (-1,)), shift, axis=0), array.shape)
+    if _is_awaited(shift):
+        return _rolled_by_unknown(array, shift, shape_of(axis))
     shifts, axes = np.broadcast_arrays(shape_of(shift), shape_of(axis))
     for by, given in zip(shifts.tolist(), axes.tolist()):
         d = _axis_of(given, array.ndim)

@@ -262,6 +262,7 @@ def matrix_norm(x: Operand, /, keepdims: bool = False, ord: Any = "fro") -> Arra
     5.0
     """
     own = Array(_matrices("matrix_norm", x))
+    own = own if is_floating(own.dtype) else astype(own, float64, copy=False)
     if own.dtype in HALVES:
         wide = matrix_norm(astype(own, float32, copy=False), keepdims=keepdims, ord=ord)
         return astype(wide, own.dtype, copy=False)

@@ -15,6 +15,10 @@ from ._dtypes import DType
 from ._native import Node
 
 _LARGEST: Final = 2**63
+UNKNOWN_NUMBER: Final = (
+    "a number that decides a shape or a slice is made of arguments of a function that is traced, whose values are not "
+    "known yet: er.jit(..., static_argnums=...) or static_argnames= makes an argument part of the program"
+)
 
 
 def is_number(operand: object) -> bool:
@@ -143,8 +147,8 @@ def _pow(x: Any, y: Any) -> Any:
     power = x**y
     if isinstance(power, float) and isinstance(x, int) and isinstance(y, int):
         raise ValueError(f"{x} to the power of {y} in a function that is traced: write {float(x)}, or cast it first")
-    if isinstance(power, complex):
-        raise NotImplementedError(f"{x} to the power of {y} is complex: the language has no such numbers yet")
+    if isinstance(power, complex) and not isinstance(x, complex) and not isinstance(y, complex):
+        raise NotImplementedError(f"{x} to the power of {y} in a function that is traced is complex: give {x} + 0j")
     return power
 
 
@@ -163,10 +167,7 @@ class TracedNumber(Array):
         self.position = position
 
     def __index__(self) -> int:
-        raise TypeError(
-            "a number that decides a shape or a slice is an argument of a function that is traced, whose value is not "
-            "known yet: er.jit(..., static_argnums=...) or static_argnames= makes it part of the program"
-        )
+        raise TypeError(UNKNOWN_NUMBER)
 
     __add__ = _operator("add", operator.add)
     __radd__ = _operator("add", operator.add, True)

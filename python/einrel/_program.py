@@ -8,6 +8,7 @@ import itertools
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from os import fsdecode
 from pathlib import Path
 from typing import Any, Final
 
@@ -374,11 +375,12 @@ _LONGEST: Final = 4 * 2**20  # characters of a text that is read
 
 def load_program(file: str | Path, *, dims: Mapping[str, int] | None = None) -> Program:
     """The program in a file, of 4 MiB at most."""
+    file = fsdecode(file)
     with open(file, encoding="utf-8") as opened:
         text = opened.read(_LONGEST + 1)
     if len(text) > _LONGEST:
         raise ProgramError(f"'{file}' is longer than 4 MiB: it is no program")
-    return Program(text, dims, str(file))
+    return Program(text, dims, file)
 
 
 def _node(convert: Callable[[Any], Node], name: str, value: Any) -> Node:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
 
@@ -51,6 +52,12 @@ def axes_of(axis: Axis, rank: int) -> tuple[int, ...]:
     return tuple(sorted(axes))
 
 
+def reduced_axes(axis: Axis, rank: int) -> tuple[int, ...]:
+    """Which dimensions are reduced; a number has none, and NumPy takes the axes 0 and -1 for it."""
+    is_of_number = rank == 0 and isinstance(axis, (int, np.integer)) and axis in (0, -1)
+    return () if is_of_number else axes_of(axis, rank)
+
+
 class Layout:
     """The labels of a reduction: those of the result come first, then those that are reduced."""
 
@@ -85,7 +92,7 @@ def _reduction(function: str, axes: tuple[int, ...], keepdims: bool, dtype: str,
 
 def _reduce(function: str, x: Operand, axis: Axis, keepdims: bool, dtype: DType, result: DType | None = None) -> Array:
     node = node_of(x)
-    axes = axes_of(axis, len(node.type.shape))
+    axes = reduced_axes(axis, len(node.type.shape))
     wanted = NAMES[result or dtype]
     return Array(apply(_reduction(function, axes, keepdims, NAMES[dtype], wanted, node.type), node))
 
@@ -177,8 +184,26 @@ def prod(
     [3, 8]
     """
     refuse_out(out)
-    result = _reduce("prod", _chosen(x, where, 1), axis, keepdims, _summed_as(x, dtype))
+    own, wanted = _chosen(x, where, 1), _summed_as(x, dtype)
+    if is_complex(wanted):
+        result = _product_of_complex(er.astype(own, wanted, copy=False), axis, keepdims)
+    else:
+        result = _reduce("prod", own, axis, keepdims, wanted)
     return _joined("multiply", result, initial)
+
+
+def _product_of_complex(x: Array, axis: Axis, keepdims: bool) -> Array:
+    """In steps, each of which multiplies neighbours: the language has no such reduction."""
+    axes = reduced_axes(axis, x.ndim)
+    others = [d for d in range(x.ndim) if d not in axes]
+    shape = tuple(x.shape[d] for d in others)
+    left = er.reshape(er.permute_dims(x, (*others, *axes)), (*shape, math.prod(x.shape[d] for d in axes)))
+    while left.shape[-1] > 1:
+        half = left.shape[-1] // 2
+        pairs = left[..., :half] * left[..., half : 2 * half]
+        left = er.concat([pairs, left[..., 2 * half :]], axis=-1) if left.shape[-1] % 2 else pairs
+    extents = tuple(1 if d in axes else x.shape[d] for d in range(x.ndim)) if keepdims else shape
+    return er.reshape(left, extents) if left.shape[-1] == 1 else er.ones(extents, x.dtype)
 
 
 def _extreme(
@@ -190,7 +215,7 @@ def _extreme(
         if initial is None:
             raise ValueError(f"{name} where a mask holds, which may be nowhere: give initial as well")
         own = er.where(where, own, er.asarray(initial, own.dtype))
-    axes = axes_of(axis, own.ndim)
+    axes = reduced_axes(axis, own.ndim)
     both = "maximum" if name == "max" else "minimum"
     if 0 in [own.shape[d] for d in axes]:
         if initial is None:
@@ -262,6 +287,11 @@ def _count(x: Array, axis: Axis, keepdims: bool, where: Where) -> Array:
     return sum(er.broadcast_to(counted, x.shape), axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
+def _decidable(x: Operand) -> Operand:
+    """Truth values of complex numbers; others are compared with 0 where they are reduced."""
+    return er.not_equal(x, 0) if is_complex(_dtype_of(x)) else x
+
+
 def any(x: Operand, /, axis: Axis = None, out: None = None, keepdims: bool = False, *, where: Where = True) -> Array:
     """Whether an element over dimensions is not 0, of those at which `where` holds.
 
@@ -269,7 +299,7 @@ def any(x: Operand, /, axis: Axis = None, out: None = None, keepdims: bool = Fal
     [False, True]
     """
     refuse_out(out)
-    x = _chosen(x, where, 0)
+    x = _decidable(_chosen(x, where, 0))
     return _reduce("any", x, axis, keepdims, _dtype_of(x), bool_)
 
 
@@ -280,7 +310,7 @@ def all(x: Operand, /, axis: Axis = None, out: None = None, keepdims: bool = Fal
     [False, True]
     """
     refuse_out(out)
-    x = _chosen(x, where, 1)
+    x = _decidable(_chosen(x, where, 1))
     return _reduce("all", x, axis, keepdims, _dtype_of(x), bool_)
 
 
@@ -304,10 +334,10 @@ def count_nonzero(x: Operand, /, axis: Axis = None, *, keepdims: bool = False) -
 
 def _position(function: str, x: Operand, axis: int | None, keepdims: bool) -> Array:
     array = Array(node_of(x))
-    if 0 in [array.shape[d] for d in axes_of(axis, array.ndim)]:
+    if 0 in [array.shape[d] for d in reduced_axes(axis, array.ndim)]:
         raise ValueError(f"{function} of no elements, along a dimension of extent 0")
     if array.ndim == 0:  # where there is one element
-        axes_of(axis, 0)
+        reduced_axes(axis, 0)
         return Array(node_of(np.int64(0)))
     return _reduce(function, array, axis, keepdims, array.dtype, int64)
 
@@ -370,16 +400,14 @@ def _spread(
 ) -> Array:
     refuse_out(out)
     node = node_of(x)
-    axes = axes_of(axis, len(node.type.shape))
-    if is_complex(BY_NAME[node.type.dtype]):
-        raise NotImplementedError("variances of complex numbers: take abs(x - mean(x)) ** 2")
+    axes = reduced_axes(axis, len(node.type.shape))
     if correction is not None and ddof != 0:
         raise ValueError(f"ddof={ddof} and correction={correction} are names of the same: give one")
     own = _averaged_as(Array(node), dtype)
     divisor_less = float(
         constant("ddof" if correction is None else "correction", ddof if correction is None else correction)
     )
-    if where is True and mean is None:
+    if where is True and mean is None and not is_complex(own):
         return Array(apply(_variance(axes, divisor_less, keepdims, NAMES[own], root, node.type), node))
     return _spread_of(er.astype(Array(node), own, copy=False), axis, divisor_less, keepdims, where, mean, root)
 
@@ -389,8 +417,8 @@ def _spread_of(
 ) -> Array:
     """Of the elements at which `where` holds, from a mean that may be given."""
     distance = x - (mean(x, axis=axis, keepdims=True, where=where) if middle is None else middle)
-    squares = sum(distance * distance, axis=axis, keepdims=keepdims, where=where)
-    variance = squares / er.maximum(_count(x, axis, keepdims, where) - divisor_less, 0)
+    squares = sum(er.real(distance * er.conj(distance)), axis=axis, keepdims=keepdims, where=where)
+    variance = squares / er.maximum(_count(er.real(x), axis, keepdims, where) - divisor_less, 0)
     return er.sqrt(variance) if root else variance
 
 
@@ -448,6 +476,8 @@ def _normalised(function: str, axes: tuple[int, ...], parameters: tuple[float, .
 def _normalise(function: str, x: Operand, axis: Axis, *parameters: float) -> Array:
     node = node_of(x)
     axes = axes_of(axis, len(node.type.shape))
+    if 0 in node.type.shape:
+        return er.astype(Array(node), _averaged_as(Array(node)), copy=False)
     return Array(apply(_normalised(function, axes, parameters, node.type), node))
 
 

@@ -15,6 +15,7 @@ from ._array import Array, Operand, node_of
 from ._dtypes import BY_NAME
 from ._formula import Definition, apply, broadcast_element, element, kept, label, permuted_view
 from ._native import Type
+from ._numbers import UNKNOWN_NUMBER
 from ._reductions import axes_of
 
 Shape = int | Sequence[int]
@@ -27,6 +28,8 @@ def _axis_of(axis: int, rank: int) -> int:
 
 def shape_of(shape: Shape) -> tuple[int, ...]:
     """A shape, given as one or as the extent of a single dimension."""
+    if isinstance(shape, Array) and shape._node.is_traced:
+        raise TypeError(UNKNOWN_NUMBER)
     if isinstance(shape, (Array, np.ndarray)):
         shape = shape.tolist()
     extents = tuple(map(operator.index, shape)) if isinstance(shape, Sequence) else (operator.index(shape),)

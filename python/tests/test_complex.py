@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
@@ -138,5 +140,71 @@ def test_gradients_are_pytorchs() -> None:
 def test_what_has_no_meaning_says_so(refused: Callable[[Any], Any], words: str) -> None:
     with pytest.raises(er.ProgramError, match=words):
         np.asarray(refused(er.asarray(np.eye(2, dtype="complex64"))))
-    with pytest.raises(NotImplementedError, match="complex"):
-        er.var(er.asarray([1j, 2]))
+    with pytest.raises(NotImplementedError, match=r"whole numbers up to 64 .* einrel.exp\(y"):
+        er.asarray([1j, 2]) ** 0.5
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("power", [0, 1, 2, 3, 7, -1, -3, 2.0, 64, 3 + 0j, np.int64(2), np.float32(4), True])
+def test_whole_powers_are_numpys(power: Any, dtype: str) -> None:
+    z = numbers(np.random.default_rng(7), (5,), dtype)
+    expected = z**power
+    for found in (er.asarray(z) ** power, er.jit(lambda z: z**power)(z), np.power(er.asarray(z), power)):
+        assert found.dtype == expected.dtype
+        np.testing.assert_allclose(found, expected, rtol=3e-4 if expected.dtype == np.complex64 else 1e-12)
+    if power in (0, 2, -3):
+        assert complex(er.jit(lambda k: k**power)(0.5 - 1j)) == pytest.approx((0.5 - 1j) ** power)
+        slope = er.grad(lambda z: er.sum(er.real(z**power)))(z.astype("complex128"))
+        np.testing.assert_allclose(slope, np.conj(power * z.astype("complex128") ** (power - 1)), rtol=1e-10)
+
+
+def test_other_powers_are_refused_in_pythons_words() -> None:
+    z = er.asarray([1j, 2.0])
+    for call in (lambda: z**0.5, lambda: 2**z, lambda: z**z, lambda: z**65, lambda: z**1j):
+        with pytest.raises(NotImplementedError, match="numpy.power takes our arrays") as said:
+            call()
+        assert "Z[i]" not in str(said.value)
+    with pytest.raises(er.ProgramError, match=r"write it as a product: z \* z"):
+        er.exp2(z)
+    assert np.allclose(np.power(z, 0.5), np.asarray(z) ** 0.5)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (7,), (1,), (2, 0), ()])
+@pytest.mark.parametrize("name", ["prod", "var", "std", "any", "all", "count_nonzero", "round", "nanprod", "cumprod"])
+def test_reductions_are_numpys(name: str, shape: tuple[int, ...]) -> None:
+    z = numbers(np.random.default_rng(8), shape, "complex128")
+    z = np.where(np.abs(z) < 0.4, 0, z)
+    axes: list[Any] = [None, *range(len(shape))]
+    for axis in [None] if name == "round" else axes:
+        options = {} if name == "round" else {"axis": axis}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the mean of nothing
+            expected = np.asarray(getattr(np, name)(z, **options))
+        for found in (
+            getattr(er, name)(er.asarray(z), **options),
+            er.jit(functools.partial(getattr(er, name), **options))(z),
+        ):
+            assert (found.dtype, found.shape) == (expected.dtype, expected.shape)
+            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+    if len(shape) == 2 and name in ("prod", "var"):
+        ours = getattr(er, name)(z, axis=(0, 1), keepdims=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            np.testing.assert_allclose(ours, getattr(np, name)(z, axis=(0, 1), keepdims=True), rtol=1e-12)
+
+
+def test_truths_of_complex_numbers_are_numpys() -> None:
+    z = np.array([0, 1j, 2, 0j])
+    w = np.array([0, 0, 1.5, 1])
+    for name in ("logical_and", "logical_or", "logical_xor"):
+        for a, b in ((z, w), (w, z), (z, z), (z, w > 1)):
+            np.testing.assert_array_equal(getattr(er, name)(a, b), getattr(np, name)(a, b), strict=True)
+    np.testing.assert_array_equal(er.where(er.asarray(z), 1, 2), np.where(z, 1, 2), strict=True)
+    np.testing.assert_array_equal(er.asarray(z).astype(bool), z.astype(bool), strict=True)
+
+
+def test_a_product_has_a_gradient() -> None:
+    z = numbers(np.random.default_rng(9), (5,), "complex128")
+    others = np.array([np.prod(np.delete(z, i)) for i in range(5)])
+    np.testing.assert_allclose(er.grad(lambda z: er.real(er.prod(z)))(z), np.conj(others))
+    np.testing.assert_allclose(er.vmap(er.prod)(np.stack([z, 2 * z])), [np.prod(z), np.prod(2 * z)])

@@ -32,6 +32,17 @@ def test_nothing_is_computed_before_it_is_asked_for() -> None:
     assert "not computed" not in repr(z)
 
 
+def test_text_of_an_array_is_that_of_its_elements(capsys: pytest.CaptureFixture[str]) -> None:
+    x = np.array([[0.5, 2.0], [1.0, -1.0]])
+    print(er.asarray(x) * 2, er.sum(er.asarray(x)), f"{er.asarray(x) * 2}", f"{er.asarray(x[0, 0]) * 3:.2f}")
+    assert capsys.readouterr().out == f"{x * 2} 2.5 {x * 2} 1.50\n"
+    assert "not computed" in repr(er.asarray(x) * 2)
+    seen: list[str] = []
+    er.jit(lambda x: (seen.extend([str(x), f"{x}"]), x)[1])(x)
+    er.grad(lambda x: (seen.append(str(x * 2)), er.sum(x))[1])(x)
+    assert seen == ["einrel.Array(shape=(2, 2), dtype=float64, not computed)"] * 2 + [str(x * 2)]
+
+
 def test_arrays_of_numpy_are_read_where_they_are() -> None:
     x = np.arange(3.0)
     assert np.shares_memory(np.asarray(er.asarray(x)), x)

@@ -71,6 +71,17 @@ def test_a_file_is_mapped(tmp_path: Path) -> None:
     assert after - before < 100_000_000
 
 
+def test_names_of_files_are_pythons(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.arange(3.0))
+    (tmp_path / "p.ein").write_text("input x[i]\ny[i] = x[i]\n")
+    for name in (str, os.fsencode, Path):
+        assert er.from_file(name(tmp_path / "x.npy")).tolist() == [0.0, 1.0, 2.0]
+        assert er.load_program(name(tmp_path / "p.ein")).inputs[0].name == "x"
+    for read in (er.from_file, er.load_program):
+        with pytest.raises(TypeError, match="os.PathLike object, not int"):
+            read(3)
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     np.savez(tmp_path / "two.npz", first=X, second=X)
     with pytest.raises(er.ProgramError, match="none.npy"):

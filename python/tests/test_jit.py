@@ -257,3 +257,84 @@ def test_plans_of_a_traced_function() -> None:
     with pytest.raises(TypeError, match="unexpected keyword argument 'site'"):
         traced.explain(X, W, site=2)
     assert "most x 48 B, sites 8 B" in er.jit(lambda x, sites: x * sites).explain(X, sites=2.0)
+
+
+NUMBERS = [True, 2, -3, 0.5, 1j, 2.5 - 1j]
+
+
+@pytest.mark.parametrize("dtype", ["?", "i4", "i8", "f2", "f4", "f8", "c8", "c16"])
+@pytest.mark.parametrize("number", NUMBERS)
+def test_a_number_beside_an_array_is_what_it_is_without_tracing(number: Any, dtype: str) -> None:
+    x = np.array([1, 2], dtype)
+    for function in (lambda x, c: x * c, lambda x, c: c + x, lambda x, c: er.divide(x, c), lambda x, c: x == c):
+        expected = np.asarray(function(er.asarray(x), number))
+        np.testing.assert_array_equal(er.jit(function)(x, number), expected, strict=True)
+
+
+@pytest.mark.parametrize("other", NUMBERS)
+@pytest.mark.parametrize("number", NUMBERS[1:])
+def test_numbers_of_a_traced_function_are_pythons(number: Any, other: Any) -> None:
+    for function in (lambda a, b: a * b, lambda a, b: a + b, lambda a, b: a / b, lambda a, b: a == b):
+        np.testing.assert_allclose(er.jit(function)(number, other), function(number, other), rtol=1e-14)
+    np.testing.assert_allclose(er.jit(lambda a: a**2)(number), number**2, rtol=1e-14)
+
+
+def test_functions_of_c_are_functions() -> None:
+    np.testing.assert_allclose(er.jit(np.sin)(X), np.sin(X))
+    assert er.jit(np.add)(X, X).tolist() == (X + X).tolist()
+    np.testing.assert_allclose(er.jit(lambda f, x: f(x))(np.exp, X), np.exp(X))
+
+
+class Parameters(dict[str, Any]):
+    @property
+    def w(self) -> Any:
+        return self["w"]
+
+
+@pytest.mark.parametrize(
+    "tree",
+    [
+        collections.OrderedDict(w=W, b=2.0),
+        collections.defaultdict(list, w=W),
+        Parameters(w=W),
+        {"w": W, "more": collections.OrderedDict(z=1.0, a=X)},
+    ],
+)
+def test_dicts_of_every_kind_stay_what_they_are(tree: Any) -> None:
+    seen: list[Any] = []
+    given = er.jit(lambda tree: (seen.append(tree), tree)[1])(tree)
+    slopes = er.grad(lambda tree: er.sum(tree["w"] ** 2))(tree)
+    for found in (*seen, given, slopes):
+        assert type(found) is type(tree) and list(found) == list(tree)
+        if isinstance(tree, collections.defaultdict):
+            assert found.default_factory is list
+        if isinstance(tree, Parameters):
+            assert found.w.shape == W.shape
+    assert slopes["w"].tolist() == (2 * W).tolist()
+    if "more" in tree:
+        assert type(given["more"]) is collections.OrderedDict and list(given["more"]) == ["z", "a"]
+    assert type(er.vmap(lambda tree: {"s": tree["w"]}, in_axes=({**dict.fromkeys(tree), "w": 0},))(tree)) is dict
+
+
+def test_what_holds_itself_says_so() -> None:
+    items: list[Any] = [1.0]
+    items.append(items)
+    named: dict[str, Any] = {}
+    named["own"] = (named,)
+    for value in (items, named):
+        with pytest.raises(TypeError, match="that holds itself has no form"):
+            er.jit(lambda x: er.zeros(()))(value)
+    again = [X]
+    assert er.jit(lambda x: x[0][0] + x[1][0])([again, again]).tolist() == (2 * X).tolist()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [lambda n: er.zeros(n), lambda n: er.ones((2, n)), lambda n: er.arange(6)[:n], lambda n: er.zeros(n + 1)],
+)
+def test_a_shape_of_an_unknown_number_says_what_to_do(function: Any) -> None:
+    for number in (2, np.array(2)):
+        with pytest.raises((TypeError, er.ProgramError), match="static_argnums|from outside the function"):
+            er.jit(function)(number)
+    with pytest.raises(TypeError, match="static_argnums"):
+        er.jit(function)(2)

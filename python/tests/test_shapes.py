@@ -334,3 +334,84 @@ def test_slices_that_move_are_one_program(rng: np.random.Generator) -> None:
     first = [lazy[i : i + 4].explain() for i in range(9)]
     assert lazy[33:37].explain() == lazy[34:38].explain()  # where they begin is an input
     assert first[5] != first[6]  # these came among the first ones
+
+
+@pytest.mark.parametrize("shape", [(0,), (2, 0), (0, 3)])
+def test_positions_in_a_dimension_without_any(shape: tuple[int, ...]) -> None:
+    x = np.zeros(shape)
+    d = shape.index(0)
+    before = (slice(None),) * d
+    for call in (
+        lambda n, x: x[(*before, [0])],
+        lambda n, x: x[(*before, np.zeros((2, 2), int))],
+        lambda n, x: n.take(x, n.asarray([0]), axis=d),
+        lambda n, x: n.take_along_axis(x, n.asarray(np.zeros([max(extent, 1) for extent in shape], int)), axis=d),
+    ):
+        for module, array in ((np, x), (er, er.asarray(x))):
+            with pytest.raises(IndexError):
+                call(module, array)
+        with pytest.raises(IndexError):
+            er.jit(lambda x, call=call: call(er, x))(x)
+    for key in ((*before, []), (*before, np.zeros((0, 2), int))):
+        assert er.asarray(x)[key].shape == x[key].shape
+
+
+@pytest.mark.parametrize("shape", [(2, 0), (0, 2), (0,), (2, 0, 3)])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax", "layer_norm", "rms_norm"])
+def test_what_is_normalised_may_be_empty(name: str, shape: tuple[int, ...]) -> None:
+    for dtype in ("f4", "f8", "i4"):
+        of_some = getattr(er, name)(np.ones(3, dtype)).dtype
+        for axis in (*range(len(shape)), -1):
+            for found in (
+                getattr(er, name)(er.zeros(shape, dtype), axis),
+                er.jit(getattr(er, name))(np.zeros(shape, dtype)),
+            ):
+                assert (np.asarray(found).shape, found.dtype) == (shape, of_some)
+    assert er.logsumexp(er.zeros((2, 0)), axis=-1).tolist() == [-np.inf, -np.inf]
+    x = np.zeros(shape)
+    assert er.grad(lambda x: er.sum(getattr(er, name)(x)))(x).shape == shape
+
+
+@pytest.mark.parametrize(
+    "name", ["sum", "prod", "max", "min", "any", "all", "argmax", "argmin", "count_nonzero", "nansum"]
+)
+def test_a_number_has_the_axes_that_numpys_has(name: str) -> None:
+    for axis in (0, -1):
+        ours, numpys = getattr(er, name)(er.asarray(3.0), axis=axis), getattr(np, name)(np.asarray(3.0), axis=axis)
+        assert (ours.tolist(), ours.shape, ours.dtype) == (numpys.tolist(), numpys.shape, numpys.dtype)
+    for axis in (1, -2, (0,)):
+        with pytest.raises((np.exceptions.AxisError, TypeError)):
+            getattr(er, name)(er.asarray(3.0), axis=axis)
+    assert er.cumsum(er.asarray(3.0), axis=0).tolist() == [3.0] == er.cumprod(er.asarray(3.0), axis=-1).tolist()
+
+
+@pytest.mark.parametrize(
+    ("shift", "axis"), [(1, None), (-7, 0), (4, 1), ((1, -2), (0, 1)), ((3, 4), 0), (2, (0, 1)), (0, -1), (-(2**62), 1)]
+)
+def test_rolls_by_numbers_of_a_traced_function(shift: Any, axis: Any) -> None:
+    x = np.arange(12.0).reshape(3, 4)
+    wanted = np.roll(x, shift, axis)
+    rolled = er.jit(lambda x, k: er.roll(x, k, axis))
+    np.testing.assert_array_equal(rolled(x, shift), wanted)
+    np.testing.assert_array_equal(rolled(x, np.asarray(shift)), wanted)
+    slope = er.jit(er.grad(lambda x, k: er.sum(er.roll(x, k, axis) * np.arange(12.0).reshape(3, 4))))(x, shift)
+    inverse = tuple(-one for one in shift) if isinstance(shift, tuple) else -shift
+    np.testing.assert_array_equal(slope, np.roll(x, inverse, axis))
+    np.testing.assert_array_equal(
+        er.vmap(lambda k: er.roll(x, k, axis))(np.asarray([shift, shift])), np.stack([wanted, wanted])
+    )
+    with pytest.raises(TypeError, match="give whole numbers"):
+        er.jit(er.roll)(x, 0.5)
+    assert er.fori_loop(0, 3, lambda i, v: er.roll(v, i), np.arange(4)).tolist() == np.roll(np.arange(4), 3).tolist()
+
+
+@pytest.mark.parametrize("ord", [1, -1, np.inf, -np.inf, None, 0, 2, 3])
+@pytest.mark.parametrize("dtype", ["i4", "i8", "?", "f4"])
+def test_norms_of_integers_are_floats(ord: Any, dtype: str) -> None:
+    for x in (np.array([[1, 2], [3, 0]], dtype), np.array([1, 0, 2], dtype)):
+        if x.ndim == 2 and ord in (0, 2, 3):
+            continue
+        with np.errstate(divide="ignore"):  # of 0 to the power of -1
+            ours, numpys = er.linalg.norm(x, ord), np.linalg.norm(x, ord)
+        assert ours.dtype == numpys.dtype
+        np.testing.assert_allclose(ours, numpys, rtol=1e-6)
