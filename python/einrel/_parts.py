@@ -259,6 +259,9 @@ def _needed(wanted: Sequence[Node]) -> list[Part]:
     return [needed[number] for number in sorted(needed)]
 
 
+_NO_OPTIONS: Final = run_options()
+
+
 class Stages:
     """A function that was traced, as programs one after the other: its parts, and what is between them."""
 
@@ -270,6 +273,10 @@ class Stages:
         self._given = [self._given_to(count) for count in range(len(self._between))]
         self._traced = [Traced(made, given) if made else None for made, given in zip(self._between, self._given)]
         self._read = [self._read_after(count) for count in range(len(self._between))]
+        argument = {node: i for i, node in enumerate(self._arguments)}
+        result = {node: i for i, node in enumerate(self._between[0])}
+        if not self.parts:
+            self._places = [argument[node] for node in self._given[0]], [result[node] for node in self.wanted]
 
     def _by_themselves(self, parts: Sequence[Part]) -> list[Part]:
         """Those that are no graphs; these are put in the place of their results."""
@@ -387,6 +394,8 @@ class Stages:
 
     def run(self, nodes: Sequence[Node], options: Mapping[str, Any], where: str) -> list[Node]:
         """The results of these arguments; options as of `compute`."""
+        if not self.parts:
+            return self._run_alone(nodes, options, where)
         found = dict(zip(self._arguments, nodes))
         whole = {node for node in self._between[0] if node in self.wanted}  # they know what they were made of
         for count, (made, traced, read) in enumerate(zip(self._between, self._traced, self._read)):
@@ -403,6 +412,15 @@ class Stages:
                 )
             found = {node: value for node, value in found.items() if node in read}
         return [found[node] if node in whole else self.parts[-1].marked(found[node], nodes) for node in self.wanted]
+
+    def _run_alone(self, nodes: Sequence[Node], options: Mapping[str, Any], where: str) -> list[Node]:
+        """The same of the only program, in little time."""
+        (traced,), (made,) = self._traced, self._between
+        assert traced is not None
+        given, wanted = self._places
+        how = run_options(**options) if options else _NO_OPTIONS
+        results = run_traced(traced, made, [nodes[place] for place in given], how, where)
+        return [results[place] for place in wanted]
 
     def explain(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> str:
         """How each program is computed, as text; options as of `Array.explain`."""

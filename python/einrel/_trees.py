@@ -19,10 +19,13 @@ _TRUTHS: Final = (bool, np.bool_)
 _CONSTANTS: Final = (str, bytes, *_TRUTHS, type(None), type, enum.Enum, np.dtype, types.ModuleType)
 _OF_PYTHON: Final = 1 << 9  # Py_TPFLAGS_HEAPTYPE, of the types that a class statement makes
 
+_ARRAYS: Final = (Array, np.ndarray)  # of which nearly all leaves are
+_ARRAY: Final = ("array", None)
+
 
 def leaf_of(value: Any) -> Any:
     """An array of ours, or a number of Python's."""
-    return value if is_number(value) else Array(node_of(value))
+    return value if type(value) not in _ARRAYS and is_number(value) else Array(node_of(value))
 
 
 _GIVE_ELEMENTS: Final = ("__array__", "__array_interface__", "__dlpack__")
@@ -103,6 +106,9 @@ class _Flattening:
 
     def form(self, value: Any, is_attribute: bool = False) -> Any:
         """The form of a value, whose leaves are appended."""
+        if type(value) in _ARRAYS:
+            self.leaves.append(self._leaf(value))
+            return _ARRAY
         if is_attribute and isinstance(value, int) and not isinstance(value, bool):
             return constant(value)
         if isinstance(value, (dict, list, tuple)):
@@ -112,7 +118,7 @@ class _Flattening:
             return constant(value)
         if is_leaf or _has_elements(value):
             self.leaves.append(self._leaf(value))
-            return ("number" if is_number(value) else "array", None)
+            return ("number", None) if is_number(value) else _ARRAY
         return self._inside(value, self._of_attributes, True) if has_attributes(value) else constant(value)
 
     def _inside(self, value: Any, form: Callable[[Any, bool], Any], is_attribute: bool) -> Any:
@@ -127,10 +133,10 @@ class _Flattening:
 
     def _of_items(self, value: Any, is_attribute: bool) -> Any:
         if isinstance(value, dict):
-            parts = tuple((key, self.form(item, is_attribute)) for key, item in value.items())
+            parts = tuple([(key, self.form(item, is_attribute)) for key, item in value.items()])
             factory = value.default_factory if isinstance(value, collections.defaultdict) else None
             return (_PLAIN_DICT if type(value) is dict else Dict(type(value), factory), parts)
-        items = tuple(self.form(item, is_attribute) for item in value)
+        items = tuple([self.form(item, is_attribute) for item in value])
         return (type(value) if hasattr(value, "_fields") else "list" if isinstance(value, list) else "tuple", items)
 
     def _of_attributes(self, value: Any, is_attribute: bool) -> Any:
