@@ -174,6 +174,8 @@ _PLAIN: Final = 64  # up to that, whole and half exponents have kernels and deri
 def _to_number(node: Node, exponent: bool | int | float) -> Array | None:
     """An array to the power of a number, where that is a function of its own."""
     dtype = BY_NAME[node.type.dtype]
+    if is_complex(dtype):
+        return _power_of_complex(Array(node), exponent)
     if not is_floating(dtype) and isinstance(exponent, int):
         check_exponent(exponent, dtype)
     is_of_its_kind = is_floating(dtype) or isinstance(exponent, int)
@@ -187,10 +189,10 @@ def _to_number(node: Node, exponent: bool | int | float) -> Array | None:
     return Array(apply(_power(exponent, node.type), node))
 
 
-def _is_of_complex(operand: Any) -> bool:
-    if isinstance(operand, Array):
-        return operand._node.type.dtype in _COMPLEX
-    return isinstance(operand, complex) or getattr(operand, "dtype", bool_).kind == "c"
+def _is_of_complex(operand: Operand) -> bool:
+    if isinstance(operand, Array) or not is_number(operand):
+        return node_of(operand).type.dtype in _COMPLEX
+    return isinstance(operand, complex)
 
 
 _COMPLEX: Final = ("c64", "c128")
@@ -223,8 +225,6 @@ def pow(x: Operand, y: Operand, /) -> Array:
     [4, 9]
     """
     powered = None
-    if _is_of_complex(x) or _is_of_complex(y):
-        return _power_of_complex(x, y)
     if isinstance(x, (Array, np.ndarray)) and not isinstance(x, TracedNumber):
         node = node_of(x)
         if isinstance(y, np.generic) and y.dtype.kind in "iuf":  # a number with a type
@@ -232,7 +232,11 @@ def pow(x: Operand, y: Operand, /) -> Array:
             powered = _to_number(astype(Array(node), dtype, copy=False)._node, y.astype(dtype).item())
         elif isinstance(y, (bool, int, float)):
             powered = _to_number(node, y)
-    return _POW(x, _not_negative(x, y)) if powered is None else powered
+    if powered is not None:
+        return powered
+    if _is_of_complex(x) or _is_of_complex(y):
+        return _power_of_complex(x, y)
+    return _POW(x, _not_negative(x, y))
 
 
 def _is_real(operand: Operand) -> bool:

@@ -112,35 +112,39 @@ class _Flattening:
         if is_attribute and isinstance(value, int) and not isinstance(value, bool):
             return constant(value)
         if isinstance(value, (dict, list, tuple)):
-            return self._inside(value, self._of_items, is_attribute)
+            return self._of_items(value, is_attribute)
         is_leaf = self._has_truths and not is_attribute and isinstance(value, _TRUTHS)
         if not is_leaf and _is_constant(value):
             return constant(value)
         if is_leaf or _has_elements(value):
             self.leaves.append(self._leaf(value))
             return ("number", None) if is_number(value) else _ARRAY
-        return self._inside(value, self._of_attributes, True) if has_attributes(value) else constant(value)
+        return self._of_attributes(value) if has_attributes(value) else constant(value)
 
-    def _inside(self, value: Any, form: Callable[[Any, bool], Any], is_attribute: bool) -> Any:
-        """The form of what has parts, which raises where it is one of its own."""
-        if id(value) in self._within:
+    def _enter(self, value: Any) -> int:
+        """What has parts, which is an error where it is one of its own."""
+        key = id(value)
+        if key in self._within:
             raise TypeError(f"a {type(value).__name__} that holds itself has no form: give its arrays")
-        self._within.add(id(value))
-        try:
-            return form(value, is_attribute)
-        finally:
-            self._within.discard(id(value))
+        self._within.add(key)
+        return key
 
     def _of_items(self, value: Any, is_attribute: bool) -> Any:
+        key = self._enter(value)
         if isinstance(value, dict):
-            parts = tuple([(key, self.form(item, is_attribute)) for key, item in value.items()])
             factory = value.default_factory if isinstance(value, collections.defaultdict) else None
-            return (_PLAIN_DICT if type(value) is dict else Dict(type(value), factory), parts)
-        items = tuple([self.form(item, is_attribute) for item in value])
-        return (type(value) if hasattr(value, "_fields") else "list" if isinstance(value, list) else "tuple", items)
+            kind: Any = _PLAIN_DICT if type(value) is dict else Dict(type(value), factory)
+            parts = tuple([(name, self.form(item, is_attribute)) for name, item in value.items()])
+        else:
+            kind = type(value) if hasattr(value, "_fields") else "list" if isinstance(value, list) else "tuple"
+            parts = tuple([self.form(item, is_attribute) for item in value])
+        self._within.discard(key)
+        return (kind, parts)
 
-    def _of_attributes(self, value: Any, is_attribute: bool) -> Any:
-        parts = tuple((name, self.form(part, is_attribute)) for name, part in _attributes(value).items())
+    def _of_attributes(self, value: Any) -> Any:
+        key = self._enter(value)
+        parts = tuple((name, self.form(part, True)) for name, part in _attributes(value).items())
+        self._within.discard(key)
         return ("object", (type(value), parts))
 
 

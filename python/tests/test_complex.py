@@ -158,6 +158,27 @@ def test_whole_powers_are_numpys(power: Any, dtype: str) -> None:
         np.testing.assert_allclose(slope, np.conj(power * z.astype("complex128") ** (power - 1)), rtol=1e-10)
 
 
+class Foreign:
+    """An array of another library, whose types are not NumPy's."""
+
+    dtype = "its own"
+
+    def __init__(self, elements: NDArray) -> None:
+        self._elements = elements
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self._elements.__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._elements.__dlpack_device__()
+
+
+def test_powers_of_lists_and_foreign_arrays() -> None:
+    assert er.pow([1j, 2], 2).tolist() == [-1, 4]
+    assert er.pow(Foreign(np.array([1j, 2])), 2).tolist() == [-1, 4]
+    assert (er.asarray([2.0, 3.0]) ** Foreign(np.array([2.0, 1.0]))).tolist() == [4.0, 3.0]
+
+
 def test_other_powers_are_refused_in_pythons_words() -> None:
     z = er.asarray([1j, 2.0])
     for call in (lambda: z**0.5, lambda: 2**z, lambda: z**z, lambda: z**65, lambda: z**1j):
