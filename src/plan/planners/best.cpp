@@ -421,8 +421,8 @@ Plan with_inputs_laid_out(const EinGraph& graph, Plan plan, const Machine& machi
   Transfers transfers(plan.sites, machine);
   ChangingCosts costs(graph, std::move(plan), machine, CostKind::seconds, transfers);
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
-    if (is_input(graph.vertices[v])) continue;
-    if (const auto change = costs.with(v, costs.now().plan.vertices[v], costs.now().total)) costs.take(*change);
+    if (!lies_freely(graph.vertices[v])) continue;
+    if (const auto change = costs.with_laid_out(v)) costs.take(*change);
   }
   return costs.now().plan;
 }

@@ -286,13 +286,13 @@ Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind ki
 }
 
 Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
-                     const AllowedPlans& is_allowed) {
+                     const AllowedPlans& is_allowed, std::int64_t changes) {
   constexpr std::size_t most_vertices = 4000;  // more take megabytes of tables, for few tries each
   if (plan.sites == 1 || graph.vertices.size() > most_vertices) return plan;
   PolishOptions options{.kind = kind,
                         .candidates = all_candidates(graph, plan.sites, kind),
                         .is_allowed = is_allowed,
-                        .changes_tried = changes_to_try(plan.sites)};
+                        .changes_tried = changes};
   if (kind != CostKind::seconds) {
     options.is_allowed = [&](const Plan& other) {
       return uses_all_sites(graph, other, machine) && (!is_allowed || is_allowed(other));
@@ -460,11 +460,18 @@ Searched searched(const EinGraph& graph, std::int64_t sites, const Machine& mach
           best_of_others ? best_of_others->cost : std::numeric_limits<double>::infinity()};
 }
 
-/// Numbers of sites of which a plan may be faster than one for all: those that divide all, and those behind links; no
-/// fewer than inputs lie on.
+/// Of vertices. Large graphs have more ways to become faster on all sites, and take long to search.
+constexpr std::size_t few_vertices_for_all_numbers = 100;
+constexpr std::int64_t few_sites_for_all_numbers = 16;
+
+/// Numbers of sites of which a plan may be faster than one for all, descending: those that divide all, those behind
+/// links, and of few all; no fewer than inputs lie on.
 std::vector<std::int64_t> numbers_on_fewer(const EinGraph& graph, std::int64_t sites, const Machine& machine) {
   std::vector<std::int64_t> numbers = divisors_of(sites);
   for (const Link& link : machine.links) numbers.push_back(link.sites);
+  if (graph.vertices.size() <= few_vertices_for_all_numbers && sites <= few_sites_for_all_numbers) {
+    for (std::int64_t number = 2; number < sites; ++number) numbers.push_back(number);
+  }
   std::sort(numbers.begin(), numbers.end(), std::greater<>());
   numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
   const std::int64_t fewest = std::max<std::int64_t>(2, sites_of_placed_inputs(graph));
@@ -472,40 +479,83 @@ std::vector<std::int64_t> numbers_on_fewer(const EinGraph& graph, std::int64_t s
   return numbers;
 }
 
-/// `found`, or the plan for fewer sites that is faster: a plan for some sites is one for more, of which others idle.
-CostedPlan best_on_fewer(const EinGraph& graph, std::int64_t sites, const Machine& machine, const OtherPlans& others,
-                         const AllowedPlans& is_allowed, CostedPlan found) {
+/// What is found for fewer sites, as far as it may become faster than `cost`.
+std::vector<CostedPlan> found_on_fewer(const EinGraph& graph, std::int64_t sites, const Machine& machine,
+                                       const OtherPlans& others, double cost) {
   double on_one_site = 0;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v)
     on_one_site += std::max(one_site_seconds(graph, v, machine) - machine.task_seconds, 0.0);
+  std::vector<CostedPlan> found;
   for (const std::int64_t fewer : numbers_on_fewer(graph, sites, machine)) {
-    if (on_one_site / static_cast<double>(fewer) >= found.cost) break;
-    CostedPlan other =
-        searched(graph, fewer, machine, CostKind::seconds, others ? others(fewer) : std::vector<Plan>()).best;
-    other.plan.sites = sites;
-    constexpr double clearly = 0.99;
-    if (other.cost < clearly * found.cost && (!is_allowed || is_allowed(other.plan))) found = std::move(other);
+    if (on_one_site / static_cast<double>(fewer) >= cost) break;
+    found.push_back(
+        searched(graph, fewer, machine, CostKind::seconds, others ? others(fewer) : std::vector<Plan>()).best);
   }
   return found;
+}
+
+/// `plan`, or one that starts from fewer sites and is faster: a plan for some sites is one for more, of which others
+/// idle. What is fastest before a polish is often not after it: all starts are polished a little, the few fastest of
+/// them more, and the fastest of these as much as the plan was.
+Plan best_on_fewer(const EinGraph& graph, const Machine& machine, const OtherPlans& others,
+                   const AllowedPlans& is_allowed, Plan plan) {
+  const std::int64_t sites = plan.sites;
+  const std::int64_t changes = changes_to_try(sites);
+  const auto seconds_of = [&](const Plan& of) { return costs_of(graph, of, machine).of(CostKind::seconds); };
+  const auto polish = [&](CostedPlan& of, std::int64_t most) {
+    of.plan = polished_by_all(graph, of.plan, machine, CostKind::seconds, is_allowed, most);
+    of.cost = seconds_of(of.plan);
+  };
+  const double least = seconds_of(plan);
+  std::vector<CostedPlan> starts = found_on_fewer(graph, sites, machine, others, least);
+  constexpr double most_gained = 2;
+  std::erase_if(starts, [&](const CostedPlan& start) {
+    return start.cost >= most_gained * least || (is_allowed && !is_allowed(start.plan));
+  });
+  if (starts.empty()) return plan;
+  const auto polish_each = [&](std::int64_t most) {
+    for (CostedPlan& start : starts) polish(start, most);
+    std::stable_sort(starts.begin(), starts.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
+  };
+  polish_each(changes / std::ssize(starts));
+  constexpr std::size_t few = 4;
+  if (starts.size() > few) starts.resize(few);
+  polish_each(changes / 2);
+  CostedPlan& fastest = starts.front();
+  fastest.plan.sites = sites;  // as many ways to cut each vertex as there are on all
+  polish(fastest, changes);
+  constexpr double clearly = 0.995;
+  return fastest.cost < clearly * least ? fastest.plan : plan;
+}
+
+/// What is fastest as far as all sites are used: it moves little, too, where the model of a search by bytes does not
+/// see how.
+Plan by_seconds(const EinGraph& graph, std::int64_t sites, const Machine& machine, const std::vector<Plan>& others) {
+  const Plan found = searched(graph, sites, machine, CostKind::seconds, others).best.plan;
+  const AllowedPlans uses_all = [&](const Plan& plan) { return uses_all_sites(graph, plan, machine); };
+  return uses_all(found) ? polished_by_all(graph, found, machine, CostKind::seconds, uses_all, changes_to_try(sites))
+                         : found;
 }
 
 }  // namespace
 
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others, const OtherPlans& others_of_fewer, const AllowedPlans& is_allowed) {
-  auto [found, least_of_others] = searched(graph, sites, machine, kind, others);
-  if (kind == CostKind::seconds)
-    found = best_on_fewer(graph, sites, machine, others_of_fewer, is_allowed, std::move(found));
-  const bool fits = !is_allowed || is_allowed(found.plan);
-  Plan plan = fits ? polished_by_all(graph, found.plan, machine, kind, is_allowed) : found.plan;
+  std::vector<Plan> starts = others;
+  if (kind == CostKind::bytes) starts.push_back(by_seconds(graph, sites, machine, others));
+  const auto [found, least_of_others] = searched(graph, sites, machine, kind, starts);
+  const auto fits = [&](const Plan& of) { return !is_allowed || is_allowed(of); };
+  Plan plan = found.plan;
+  if (fits(plan)) plan = polished_by_all(graph, plan, machine, kind, is_allowed, changes_to_try(sites));
   if (kind == CostKind::seconds) {
+    plan = best_on_fewer(graph, machine, others_of_fewer, is_allowed, std::move(plan));
     Plan in_pieces = plan;
     reduce_as_received(graph, in_pieces);
     // Each piece starts a kernel call, which counts; that operands are not put together saves a tenth of the time of
     // large products, and does not.
     constexpr double allowed = 1.01;
     const double most = allowed * std::min(costs_of(graph, plan, machine).of(kind), least_of_others);
-    const bool stays_fitting = !fits || !is_allowed || is_allowed(in_pieces);
+    const bool stays_fitting = !fits(plan) || fits(in_pieces);
     if (stays_fitting && costs_of(graph, in_pieces, machine).of(kind) <= most) plan = std::move(in_pieces);
   }
   plan.planner = "eindecomp";

@@ -31,10 +31,10 @@ using OtherPlans = std::function<std::vector<Plan>(std::int64_t sites)>;
 /// by as many others as divide the rest. `graph` must outlive it.
 Candidates all_candidates(const EinGraph& graph, std::int64_t sites, CostKind kind);
 
-/// The plan after a polish by all candidates, as much of it as takes well below a second, among plans that are allowed,
-/// and use all sites where seconds do not count.
+/// The plan after a polish by all candidates, of at most so many changes (changes_to_try), among plans that are
+/// allowed, and use all sites where seconds do not count.
 Plan polished_by_all(const EinGraph& graph, const Plan& plan, const Machine& machine, CostKind kind,
-                     const AllowedPlans& is_allowed);
+                     const AllowedPlans& is_allowed, std::int64_t changes);
 
 /// About how many pairs of ways to cut neighbours a search for so many sites compares, equal neighbours once: it keeps
 /// a number for each.
@@ -56,9 +56,10 @@ bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& mach
 /// are planned already are charged, and from each of `others`. Each is improved vertex by vertex and path by path. None
 /// of `others` is cheaper, but for those that leave sites idle where the cost is not seconds. The best of them is taken
 /// where it is within 5 % of the least seconds found and moves no more.
-/// Where seconds count, the numbers of sites that divide all, and those behind links, are searched alike, as far as a
-/// plan for them may be faster. What is found is polished. Neither leads from a plan that is allowed to one that is
-/// not, and one that is not is not polished.
+/// What is found is polished. Where seconds count, the numbers of sites that divide all, those behind links, and for
+/// few sites all others, are searched alike, as far as a plan for them may be faster; each is polished a little, and
+/// the fastest as much as the first. Where bytes count, a plan by seconds is one of `others`. None of this leads from a
+/// plan that is allowed to one that is not, and one that is not is not polished.
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others, const OtherPlans& others_of_fewer = {},
                const AllowedPlans& is_allowed = {});

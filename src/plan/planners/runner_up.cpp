@@ -76,12 +76,10 @@ class CheapestCuts {
   }
 
   void add(Change change) {
-    const auto same = std::find_if(changes_.begin(), changes_.end(),
-                                   [&](const Change& known) { return is_cut_alike(cut_by(known), cut_by(change)); });
-    if (same != changes_.end()) {
-      if (same->total <= change.total) return;
-      changes_.erase(same);
-    }
+    const auto is_same = [&](const Change& known) { return is_cut_alike(cut_by(known), cut_by(change)); };
+    const auto same = std::find_if(changes_.begin(), changes_.end(), is_same);
+    if (same != changes_.end() && same->total <= change.total) return;
+    std::erase_if(changes_, is_same);
     const auto place = std::upper_bound(changes_.begin(), changes_.end(), change,
                                         [](const Change& a, const Change& b) { return a.total < b.total; });
     changes_.insert(place, std::move(change));

@@ -251,8 +251,8 @@ Planned within_memory(const EinGraph& graph, const PlanRequest& request, const s
   }
   Planned found = best.found();
   if (Plan* const fits = std::get_if<Plan>(&found)) {
-    *fits = polished_by_all(graph, *fits, request.machine, request.cost,
-                            [&](const Plan& other) { return peak_of(graph, other).bytes <= *request.memory; });
+    const AllowedPlans is_allowed = [&](const Plan& other) { return peak_of(graph, other).bytes <= *request.memory; };
+    *fits = polished_by_all(graph, *fits, request.machine, request.cost, is_allowed, changes_to_try(fits->sites));
   }
   return found;
 }

@@ -225,6 +225,20 @@ std::optional<ChangingCosts::Change> ChangingCosts::with(std::size_t v, const Ve
   return change.total < enough ? std::optional(std::move(change)) : std::nullopt;
 }
 
+std::optional<ChangingCosts::Change> ChangingCosts::with_laid_out(std::size_t input) {
+  Change change;
+  change.total = now_.total - now_.moves[input];
+  if (is_fed_back(input)) change.total -= now_.moves[*next_[input]];
+  const VertexPlan before = now_.plan.vertices[input];
+  try {
+    lay_out(input, change);
+  } catch (const UserError&) {  // more bytes than 63 bits count
+    change.plans.clear();
+  }
+  now_.plan.vertices[input] = before;
+  return change.plans.empty() ? std::nullopt : std::optional(std::move(change));
+}
+
 void ChangingCosts::take(const Change& change) {
   now_.alone[change.plans.front().first] = change.alone;
   for (const auto& [v, plan] : change.plans) now_.plan.vertices[v] = plan;

@@ -31,11 +31,11 @@ class ChangingCosts {
   /// Back to what was.
   void restore(const Costed& before) { now_ = before; }
 
-  /// A vertex with another plan, and what follows from it.
+  /// A vertex, or an input alone, with another plan, and what follows from it.
   struct Change {
     double total = std::numeric_limits<double>::infinity();  ///< of the whole plan
     std::vector<std::pair<std::size_t, VertexPlan>> plans;   ///< the vertex first, then inputs
-    double alone = 0;                                        ///< of the vertex
+    double alone = 0;                                        ///< of the first
     std::vector<std::pair<std::size_t, double>> moves;       ///< by tensor
   };
   /// What a vertex computed like this costs, without all that is moved.
@@ -51,6 +51,9 @@ class ChangingCosts {
   /// What the change comes to; nothing where that is at least `enough`.
   std::optional<Change> with(std::size_t v, const VertexPlan& plan,
                              double enough = std::numeric_limits<double>::infinity());
+  /// An input whose placement is not given where it costs least that its readers, as they are, get it; nothing where
+  /// that is where it lies.
+  std::optional<Change> with_laid_out(std::size_t input);
   void take(const Change& change);
 
   /// The vertices that compute something of a tensor.

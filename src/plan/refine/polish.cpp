@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "einsum/graph/vertex_facts.h"
+#include "plan/placed_inputs.h"
 #include "plan/refine/changing_costs.h"
 #include "plan/refine/likeness.h"
 #include "plan/refine/ordered_candidates.h"
@@ -84,15 +85,27 @@ class Polish {
     const auto [known, is_new] = improved_.try_emplace(likeness_.of(v));
     std::optional<Change> change;
     if (is_new) {
-      change = best_change(v, enough());
+      change = lies_freely(graph_.vertices[v]) ? laid_out(v) : best_change(v, enough());
       if (change) known->second = change->plans.front().second;
     } else if (known->second) {
-      tried_ += costs_.effort(v);
-      change = costs_.with(v, *known->second, enough());
-      if (change && !is_allowed(*change)) change.reset();
+      change = lies_freely(graph_.vertices[v]) ? laid_out(v) : changed_alike(v, *known->second);
     }
     if (change) take(*change);
     return change.has_value();
+  }
+
+  std::optional<Change> changed_alike(std::size_t v, const VertexPlan& plan) {
+    tried_ += costs_.effort(v);
+    std::optional<Change> change = costs_.with(v, plan, enough());
+    if (change && !is_allowed(*change)) change.reset();
+    return change;
+  }
+
+  std::optional<Change> laid_out(std::size_t input) {
+    tried_ += costs_.effort(input);
+    std::optional<Change> change = costs_.with_laid_out(input);
+    if (change && (change->total >= enough() || !is_allowed(*change))) change.reset();
+    return change;
   }
 
   /// The few best changes of a vertex, each with its neighbours changed, one after the other, to what is best then.

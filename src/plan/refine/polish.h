@@ -28,8 +28,9 @@ struct PolishOptions {
   std::int64_t changes_tried = 0;  ///< at most, of changes_to_try
 };
 
-/// A plan in which no other candidate for one vertex, numbered in any order, makes the whole exactly cheaper, and none
-/// with each of its neighbours changed to what suits it best; or what was found until so many changes were tried. Of
+/// A plan in which no other candidate for one vertex, numbered in any order, makes the whole exactly cheaper, no input
+/// that lies elsewhere does (input_plans), and no candidate with each of its neighbours changed to what suits it best;
+/// or what was found until so many changes were tried. Of
 /// vertices that are alike, as in equal layers, one is tried for all. What the polish gains is costs_of before less
 /// costs_of after.
 Plan polished(const EinGraph& graph, const Plan& plan, const Machine& machine, const PolishOptions& options);
