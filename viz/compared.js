@@ -21,7 +21,7 @@ class ComparedPane {
 
   /** What is known of how far a plan is from the best there is. */
   proof({cost, at_least_seconds: least}) {
-    if (least === undefined) return "";
+    if (least === undefined || cost.steps !== undefined) return "";  // it is that of an average step
     const above = 100 * (cost.seconds / least - 1);
     return element("span", {class: "quiet", title: `every plan that best looks at takes ${secondsText(least)} at least`},
       above < 1e-4 ? " proven" : ` within ${above.toPrecision(2)} %`);

@@ -8,7 +8,7 @@ from typing import Any
 
 from . import _native
 from ._array import Array, node_of
-from ._compute import run_options
+from ._compute import array_options
 from ._errors import compute_nodes, run_traced
 from ._native import Node, Traced, Type
 from ._numbers import is_number
@@ -33,8 +33,8 @@ class _Block(Part):
 
     def run(self, operands: Sequence[Node], options: Mapping[str, Any]) -> list[Node]:
         """See `Part`."""
-        compute_nodes([node for node in operands if not node.is_leaf], run_options(**options))
-        return run_traced(self._program(), self._body.results, operands, run_options(**options), self.title)
+        compute_nodes([node for node in operands if not node.is_leaf], array_options(**options))
+        return run_traced(self._program(), self._body.results, operands, array_options(**options), self.title)
 
     def _program(self) -> Traced:
         if self._traced is None:

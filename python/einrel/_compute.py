@@ -94,6 +94,16 @@ def _known(unknown: Mapping[str, Any], known: Sequence[str]) -> None:
         raise TypeError(f"there is no option {name!r}; there are {', '.join(known)}")
 
 
+def array_options(**options: Any) -> RunOptions:
+    """Those of `run_options` but for `placements`: arrays that are computed lie in this process, and have no names."""
+    if options.get("placements") is not None:
+        raise _native.ProgramError(
+            "placements= is for explain, plan and html, for backend='jax', and for programs that are run: arrays are "
+            "brought from this process, wherever a plan has them; leave it out"
+        )
+    return run_options(**options)
+
+
 def run_options(
     *,
     threads: int | None = None,
@@ -201,7 +211,7 @@ def compute(*arrays: Array, **options: Any) -> tuple[Array, ...]:
     (3.0, 1.0)
     """
     lazy = tuple(array if isinstance(array, Array) else Array(node_of(array)) for array in arrays)
-    compute_nodes([array._node for array in lazy], run_options(**options))
+    compute_nodes([array._node for array in lazy], array_options(**options))
     return lazy
 
 

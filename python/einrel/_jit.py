@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from ._array import Array, identity, node_of
-from ._compute import run_options
+from ._compute import array_options, run_options
 from ._errors import compute_nodes
 from ._formula import apply
 from ._lines import line_of_user
@@ -139,7 +139,7 @@ class Jitted:
         call.course.check([leaf for leaf in leaves if is_number(leaf)])
         nodes = [node_of(leaf) for leaf in leaves]
         if not all(node.is_leaf for node in nodes):
-            compute_nodes(nodes, run_options(**self._options))
+            compute_nodes(nodes, array_options(**self._options))
         where = f"given by {self!r} in {line_of_user()}"
         return unflatten(call.form, [Array(node) for node in call.stages.run(nodes, self._options, where)])
 

@@ -11,7 +11,7 @@ import einrel as er
 
 from . import _native
 from ._array import Array, node_of
-from ._compute import run_options
+from ._compute import array_options
 from ._creation import zeros
 from ._dtypes import BY_NAME, is_floating
 from ._errors import compute_nodes
@@ -93,7 +93,7 @@ class _Loop(Part):
         if not all(bool(Array(node)) for node in begins):
             nodes = [same(node) for node in carried]
             own = {name: value for name, value in options.items() if name != "plan"}  # which is that of a step
-            compute_nodes(nodes, run_options(**own))
+            compute_nodes(nodes, array_options(**own))
             return nodes
         return self._program().run(self._steps, carried, xs, around, options)
 

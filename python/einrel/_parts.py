@@ -15,7 +15,7 @@ from typing import Any, Final, Protocol
 
 from . import _native
 from ._array import identity
-from ._compute import explain_options, run_options
+from ._compute import array_options, explain_options, run_options
 from ._dtypes import BY_NAME, is_floating
 from ._errors import run_traced
 from ._formula import Made, apply, needed, record, recorded, replayed
@@ -406,7 +406,7 @@ class Stages:
             if traced is not None:
                 known = [found[node] for node in self._given[count]]
                 own = self._options_of(traced, options)
-                results = run_traced(traced, made, known, run_options(**own), where)
+                results = run_traced(traced, made, known, array_options(**own), where)
                 found.update(
                     (node, result if node in whole else _forgetting(result)) for node, result in zip(made, results)
                 )
@@ -418,7 +418,7 @@ class Stages:
         (traced,), (made,) = self._traced, self._between
         assert traced is not None
         given, wanted = self._places
-        how = run_options(**options) if options else _NO_OPTIONS
+        how = array_options(**options) if options else _NO_OPTIONS
         results = run_traced(traced, made, [nodes[place] for place in given], how, where)
         return [results[place] for place in wanted]
 

@@ -105,8 +105,8 @@ class Program:
         The option `placements` of another program that reads the same inputs takes it.
 
         >>> p = program("dims i=1000 j=1000\\ninput A[i,j], x[j]\\ny[i] = sum[j] A[i,j] * x[j]")
-        >>> p.placements(sites=2, cost="bytes", steps=100, fed="x")
-        {'A': [('0', 2)]}
+        >>> p.placements(sites=2, cost="bytes", steps=100, fed="A")
+        {'x': [('copies', 2)]}
         """
         return self._native.placements(explain_options(**options))
 
@@ -115,7 +115,7 @@ class Program:
         inputs: Mapping[str, Any],
         /,
         *,
-        fed: Sequence[str] = (),
+        fed: str | Sequence[str] = (),
         scalars: Mapping[str, float] | None = None,
         at_most: int | None = None,
         options: Mapping[str, Any] | None = None,
@@ -128,7 +128,7 @@ class Program:
         given = {name: _leaf(name, value) for name, value in inputs.items()}
         plain = _plain(options, scalars="scalars", steps="at_most")
         how = run_options(scalars=scalars, steps=at_most, **plain)
-        return Stepper(self._native, given, list(fed), how).placements()
+        return Stepper(self._native, given, [fed] if isinstance(fed, str) else list(fed), how).placements()
 
     def _inputs(self, inputs: Any, named: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
         """Those of the mapping and those by name. Of an input that is called as an option is, it is the mapping's."""

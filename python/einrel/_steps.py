@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _native
 from ._array import Array, node_of
-from ._compute import run_options
+from ._compute import array_options
 from ._creation import zeros
 from ._dtypes import BY_NAME
 from ._errors import compute_nodes, run_steps
@@ -206,7 +206,7 @@ class LoopProgram:
         for j, node in enumerate(self._gives):
             inputs[f"z{j}"] = zeros((self._block, *node.type.shape), dtype=BY_NAME[node.type.dtype])._node
         compute_nodes([node for node in inputs.values() if not node.is_leaf])
-        return run_steps(self.native(), inputs, run_options(steps=steps, **options), self._title)
+        return run_steps(self.native(), inputs, array_options(steps=steps, **options), self._title)
 
 
 def _reached(results: dict[str, Node], nodes: dict[str, Node]) -> dict[str, Node]:

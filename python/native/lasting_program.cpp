@@ -252,9 +252,13 @@ api::RunResult LastingStepper::step(const api::Inputs& fed) {
 }
 
 api::Placements LastingStepper::placements() {
-  const auto find = [stepper = get()](const std::stop_token& /*it has an end*/) { return stepper->placements(); };
+  const std::shared_ptr<api::Stepper> stepper = get();
+  const auto find = [stepper](const std::stop_token& /*it has an end*/) { return stepper->placements(); };
   const Marked busy(is_busy_);
-  return watched<api::Placements>(find, on_ranks_);
+  stepper_ = nullptr;  // where it is interrupted, its thread goes on with it
+  api::Placements placements = watched<api::Placements>(find, on_ranks_);
+  stepper_ = stepper;
+  return placements;
 }
 
 api::State LastingStepper::state() {

@@ -195,7 +195,7 @@ def test_the_batch_is_the_label_that_one_says() -> None:
     np.testing.assert_array_equal(found, weights @ samples)
     with pytest.raises(er.ProgramError, match="has no label 'samples'"):
         result.explain(sites=2, planners=["data"], batch="samples")
-    with pytest.raises(er.ProgramError, match="leave out sites, planner, cost, batch, machine and placements"):
+    with pytest.raises(er.ProgramError, match="leave out sites, planner, cost, batch and machine"):
         (result * 2).compute(plan="{}", batch="k")
 
 

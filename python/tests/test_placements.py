@@ -126,8 +126,21 @@ def test_two_programs_have_inputs_at_one_place(rng: np.random.Generator) -> None
     np.testing.assert_allclose(np.asarray(there.Z), x @ w, rtol=1e-5, atol=1e-5)
     assert one.placements_of_steps({"X": x[:8], "W": w}, fed=["X"]) == {}  # no plan
     assert one.placements_of_steps({"X": x[:8], "W": w}, options={**how, "memory": "64MiB"}) == {}
-    with pytest.raises(er.ProgramError, match="the option 'plan' is a plan already"):
+    with pytest.raises(er.ProgramError, match="in that plan, the input W lies otherwise than its placement says"):
         many.run(X=x, W=w, options={"plan": many.plan(sites=4), "placements": lie})
+    there = many.run(X=x, W=w, options={"plan": many.plan(sites=4, placements=lie), "placements": lie})
+    np.testing.assert_allclose(np.asarray(there.Z), x @ w, rtol=1e-5, atol=1e-5)
+
+
+def test_arrays_that_are_computed_have_no_placements() -> None:
+    x = er.asarray(np.ones((4, 4)))
+    for computed in (
+        lambda: er.compute(x @ x, sites=2, placements={"x": {0: 2}}),
+        lambda: er.jit(lambda a: a @ a, sites=2, placements={"a": {0: 2}})(x),
+        lambda: er.jit(lambda a: er.fori_loop(0, 3, lambda i, c: c @ a, a), sites=2, placements={"a": {0: 2}})(x),
+    ):
+        with pytest.raises(er.ProgramError, match="placements= is for explain, plan and html"):
+            computed()
 
 
 SAID = {

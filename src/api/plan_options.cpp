@@ -46,10 +46,8 @@ void check_alone(const RunOptions& options, const Job& job) {
     throw UserError(
         "the option 'spill' needs the option 'memory', how much may stay in memory: without a limit nothing goes to "
         "disk");
-  if (options.plan && (options.sites || options.planner || options.cost || options.machine || options.batch ||
-                       !options.placements.empty()))
-    throw UserError(
-        "the option 'plan' is a plan already: leave out sites, planner, cost, batch, machine and placements");
+  if (options.plan && (options.sites || options.planner || options.cost || options.machine || options.batch))
+    throw UserError("the option 'plan' is a plan already: leave out sites, planner, cost, batch and machine");
   if (job.ranks > 1 && options.sites && *options.sites != job.ranks) {
     throw UserError(
         fmt::format("{} sites, but each of the {} ranks is one: leave out the option 'sites', or start as "

@@ -9,12 +9,13 @@
 
 #include "einsum/graph/vertex_facts.h"
 #include "plan/layout.h"
+#include "plan/placed_inputs.h"
 
 namespace einrel {
 namespace {
 
 /// The digits that a layout gives to sites, the highest first; nothing where numbers between them are left out, or
-/// chunks overlap.
+/// chunks overlap. Its parts may be others than those of a placement by them.
 std::optional<GivenPlacement> digits_of(const Layout& layout) {
   struct Digit {
     std::int64_t stride;
@@ -38,6 +39,14 @@ std::optional<GivenPlacement> digits_of(const Layout& layout) {
   }
   std::reverse(placement.begin(), placement.end());
   return placement;
+}
+
+/// Where a placement has an input.
+Layout layout_of(const Vertex& input, const GivenPlacement& placement, std::int64_t sites) {
+  EinGraph alone;
+  alone.vertices.push_back(input);
+  alone = with_placed_inputs(std::move(alone), {{input.name, placement}}, sites);
+  return result_layout(input, *given_plan(alone.vertices.front()));
 }
 
 /// Of all sites together.
@@ -66,10 +75,13 @@ GivenPlacements where_brought(const EinGraph& graph, const Plan& plan, const std
   }
   GivenPlacements placements;
   for (std::size_t v = 0; v < graph.vertices.size(); ++v) {
+    const auto is_there = [&](const Layout& layout) { return layout == layouts[v].front(); };
+    if (std::all_of(layouts[v].begin(), layouts[v].end(), is_there)) continue;  // nothing is brought
     std::int64_t most = 0;
     for (const Layout& layout : layouts[v]) {
       std::optional<GivenPlacement> placement = digits_of(layout);
-      const std::int64_t elements = placement ? elements_of(layout, graph.vertices[v].bound, plan.sites) : 0;
+      if (!placement || layout_of(graph.vertices[v], *placement, plan.sites) != layout) continue;
+      const std::int64_t elements = elements_of(layout, graph.vertices[v].bound, plan.sites);
       if (elements <= most) continue;
       most = elements;
       placements[graph.vertices[v].name] = std::move(*placement);

@@ -115,7 +115,7 @@ std::string sweep_json(const Compiled& compiled, const std::vector<SweptPlan>& p
       row["peak_memory"] = report.peak.bytes;
       row["sites_computing"] = {fewest, most};
       row["plan_seconds"] = report.seconds;
-      if (report.plan.at_least) row["at_least_seconds"] = *report.plan.at_least;
+      if (report.plan.at_least && costs.steps == 1) row["at_least_seconds"] = *report.plan.at_least;
       if (plan.dollars()) row["dollars"] = *plan.dollars();
     }
     rows.push_back(std::move(row));

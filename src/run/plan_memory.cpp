@@ -49,8 +49,7 @@ std::optional<TooLarge> why_too_large(const Compiled& compiled, const PlanReport
   const std::int64_t enough = least_that(limit, [&](std::int64_t more) {
     return left_for_arrays(more, bookkeeping) >= std::max<std::int64_t>(report.peak.bytes, 1);
   });
-  const std::string help =
-      fmt::format("\n  help: give at least {}, or more {}", bytes_text(rounded_up(enough)), tasks ? "ranks" : "sites");
+  const std::string help = fmt::format("\n  help: give at least {}, or more sites", bytes_text(rounded_up(enough)));
   if (report.peak.bytes > limit) return TooLarge{over_limit(compiled.graph, report.peak, limit), held + help};
   const std::string beside = bookkeeping_text(*tasks, bookkeeping);
   if (left == 0) return TooLarge{fmt::format("--memory {} is too little: {}", bytes_text(limit), beside), held + help};

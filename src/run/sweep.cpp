@@ -39,6 +39,12 @@ std::variant<std::optional<Compiled>, std::string> placed(const Compiled& compil
   }
 }
 
+/// Whether it is for want of memory alone that a planner has no plan.
+bool has_plan(const Compiled& compiled, const std::string& planner, PlanRequest request) {
+  request.memory.reset();
+  return std::holds_alternative<PlanReport>(try_plan(compiled, planner, request));
+}
+
 }  // namespace
 
 const std::string& SweptPlan::planner() const {
@@ -79,7 +85,7 @@ std::vector<SweptPlan> sweep(const Compiled& compiled, const SweepRequest& wante
       for (PlanReport& report : reports)
         plans.push_back({request.machine.name, request.sites, price, std::move(report)});
       for (PlanRefusal& refusal : refused) {
-        if (request.sites == 1 && request.memory)
+        if (request.sites == 1 && request.memory && has_plan(planned ? *planned : compiled, refusal.planner, request))
           refusal.reason += "; what does not fit on one site alone goes to the disk: explain --sites 1 has that plan";
         refuse(std::move(refusal));
       }

@@ -232,7 +232,7 @@ class LanguageModel:
         if at_most and asked.options.get("plan") is None:  # weights lie for the prompt where each token has them
             like = {**inputs, "Tokens": ones[:, None], "Count": ones}
             lie = of_token.placements_of_steps(like, fed=self.fed(), at_most=at_most, **how)
-            before["options"] = {**asked.options, **({"placements": lie} if lie else {})}
+            before["options"] = {**asked.options, "placements": {**lie, **(asked.options.get("placements") or {})}}
         of_prompt = self.program_of(asked.form(longest))
         first = of_prompt.run({**inputs, "Tokens": prompts, "Count": count}, steps=1, **before)
         yield first
