@@ -51,15 +51,6 @@ std::vector<std::pair<std::size_t, std::size_t>> only_reads_of_inputs(const EinG
   return only;
 }
 
-/// Into parts of one extent, as many as sites.
-bool is_cut_evenly(const Vertex& vertex, const VertexPlan& plan) {
-  const Shape extents = label_extents(vertex);
-  for (std::size_t label = 0; label < plan.parts.size(); ++label) {
-    if (plan.parts[label] != plan.grid[label] || extents[label].value() % plan.parts[label] != 0) return false;
-  }
-  return true;
-}
-
 constexpr const char* placed_product = "dims b=8 f=6 g=4\ninput X[b,f], W[f,g]\nZ[b,g] = sum[f] X[b,f] * W[f,g]\n";
 
 TEST(PlacedInputs, LieAsTheDigitsOfSitesSay) {
