@@ -268,6 +268,7 @@ FinePlan plan_for_more_sites(const OutOfCoreRequest& asked, const TaskMemory& me
   constexpr int most_in_vain = 2;
   const EinGraph& graph = asked.compiled.graph;
   PlanRequest request = asked.request;
+  request.is_for_parts = true;
   std::optional<FinePlan> best;
   for (int in_vain = 0; in_vain < most_in_vain && request.sites <= most_virtual_sites; request.sites *= 2) {
     if (best && asked.planner == default_planner && pairs_compared(graph, request.sites) > most_pairs) break;

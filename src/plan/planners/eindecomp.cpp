@@ -488,8 +488,7 @@ std::vector<CostedPlan> found_on_fewer(const EinGraph& graph, std::int64_t sites
   std::vector<CostedPlan> found;
   for (const std::int64_t fewer : numbers_on_fewer(graph, sites, machine)) {
     if (on_one_site / static_cast<double>(fewer) >= cost) break;
-    found.push_back(
-        searched(graph, fewer, machine, CostKind::seconds, others ? others(fewer) : std::vector<Plan>()).best);
+    found.push_back(searched(graph, fewer, machine, CostKind::seconds, others(fewer)).best);
   }
   return found;
 }
@@ -548,7 +547,7 @@ Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine
   Plan plan = found.plan;
   if (fits(plan)) plan = polished_by_all(graph, plan, machine, kind, is_allowed, changes_to_try(sites));
   if (kind == CostKind::seconds) {
-    plan = best_on_fewer(graph, machine, others_of_fewer, is_allowed, std::move(plan));
+    if (others_of_fewer) plan = best_on_fewer(graph, machine, others_of_fewer, is_allowed, std::move(plan));
     Plan in_pieces = plan;
     reduce_as_received(graph, in_pieces);
     // Each piece starts a kernel call, which counts; that operands are not put together saves a tenth of the time of

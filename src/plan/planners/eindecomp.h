@@ -56,10 +56,10 @@ bool uses_all_sites(const EinGraph& graph, const Plan& plan, const Machine& mach
 /// are planned already are charged, and from each of `others`. Each is improved vertex by vertex and path by path. None
 /// of `others` is cheaper, but for those that leave sites idle where the cost is not seconds. The best of them is taken
 /// where it is within 5 % of the least seconds found and moves no more.
-/// What is found is polished. Where seconds count, the numbers of sites that divide all, those behind links, and for
-/// few sites all others, are searched alike, as far as a plan for them may be faster; each is polished a little, and
-/// the fastest as much as the first. Where bytes count, a plan by seconds is one of `others`. None of this leads from a
-/// plan that is allowed to one that is not, and one that is not is not polished.
+/// What is found is polished. Where seconds count and `others_of_fewer` are given, the numbers of sites that divide
+/// all, those behind links, and for few sites all others, are searched alike, as far as a plan for them may be faster;
+/// each is polished a little, and the fastest as much as the first. Where bytes count, a plan by seconds is one of
+/// `others`. None of this leads from a plan that is allowed to one that is not, and one that is not is not polished.
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others, const OtherPlans& others_of_fewer = {},
                const AllowedPlans& is_allowed = {});

@@ -21,6 +21,7 @@ struct PlanRequest {
   std::optional<std::int64_t> memory = std::nullopt;  ///< bytes that `eindecomp` may use on a site, see memory.h
   std::vector<Plan> beside = {};  ///< other plans that were asked for: `eindecomp` starts from them, too
   bool spmd = false;              ///< only plans that a single program over one mesh of all sites says (plan/spmd.h)
+  bool is_for_parts = false;      ///< sites stand for parts that share a memory: on fewer, parts would only be larger
   bool operator==(const PlanRequest&) const = default;
 };
 

@@ -64,12 +64,15 @@ Planned plan_eindecomp(const EinGraph& graph, const PlanRequest& request) {
   }
   const std::vector<Plan> others = plans_of_others(graph, request);
   if (request.spmd) return spmd_plan(graph, request, others);
-  const OtherPlans others_of_fewer = [&](std::int64_t sites) {
-    PlanRequest fewer = request;
-    fewer.sites = sites;
-    fewer.beside.clear();
-    return plans_of_others(graph, fewer);
-  };
+  OtherPlans others_of_fewer;
+  if (!request.is_for_parts) {
+    others_of_fewer = [&](std::int64_t sites) {
+      PlanRequest fewer = request;
+      fewer.sites = sites;
+      fewer.beside.clear();
+      return plans_of_others(graph, fewer);
+    };
+  }
   AllowedPlans fits;
   if (request.memory) fits = [&](const Plan& plan) { return peak_of(graph, plan).bytes <= *request.memory; };
   Plan plan = eindecomp(graph, request.sites, request.machine, request.cost, others, others_of_fewer, fits);
