@@ -503,20 +503,26 @@ TEST(Stepper, ReportsOfEachStepWhatItMoves) {
   }
 }
 
-/// Sites share out the rows of W. Another program takes them from there.
-TEST(Stepper, SaysWhereItsInputsLie) {
-  const Program program = Program::parse(stepping, {{"i", 60}, {"j", 50}});
-  const Inputs inputs{{"W", random_like({60, 50}, 1)}, {"x", random_like({50}, 0)}};
-  einrel::Stepper steps = program.stepper(inputs, {"x"}, {.sites = 3, .planner = "data", .plan = {}});
+/// Every site has all of W once it is brought. Another program takes it from there.
+TEST(Stepper, SaysWhereItBringsInputs) {
+  const Program program = Program::parse(
+      "dims i=60 j=50 k=40\n"
+      "input W[i,j], x[k,j]\n"
+      "state s[k,i] = 0\n"
+      "y[k,i] = (sum[j] W[i,j] * x[k,j]) + s[k,i]\n"
+      "next s[k,i] = y[k,i]\n"
+      "output y\n");
+  const Inputs inputs{{"W", random_like({60, 50}, 1)}, {"x", random_like({40, 50}, 0)}};
+  einrel::Stepper steps = program.stepper(inputs, {"x"}, {.sites = 3, .planner = "data", .batch = "k", .plan = {}});
   const einrel::Placements lie = steps.placements();
-  EXPECT_EQ(lie, program.placements({.sites = 3, .planners = {"data"}, .steps = 1000, .fed = {"x"}}));
-  EXPECT_EQ(lie, (einrel::Placements{{"W", {{"0", 3}}}}));
+  EXPECT_EQ(lie, (einrel::Placements{{"W", {{"copies", 3}}}}));
+  EXPECT_EQ(lie, program.placements({.sites = 3, .planners = {"data"}, .batch = "k", .steps = 1000, .fed = {"x"}}));
   const Program other = Program::parse("dims i=60 j=50\ninput W[i,j]\nz[i] = max[j] W[i,j]\n");
   const RunResult there = other.run({{"W", inputs.at("W")}}, {.sites = 3, .placements = lie});
   const RunResult whole = other.run({{"W", inputs.at("W")}});
   EXPECT_THAT(there["z"].values<float>(), testing::ElementsAreArray(whole["z"].values<float>()));
   EXPECT_EQ(there.report.bytes_moved, 0);
-  EXPECT_THAT(other.explain({.sites = 3, .placements = lie}), HasSubstr("3x1 chunks on 3 sites, as is given"));
+  EXPECT_THAT(other.explain({.sites = 3, .placements = lie}), HasSubstr("on 3 sites, as is given"));
 }
 
 TEST(Stepper, ReadsInputsOnceThatStay) {

@@ -540,9 +540,13 @@ Plan by_seconds(const EinGraph& graph, std::int64_t sites, const Machine& machin
 
 Plan eindecomp(const EinGraph& graph, std::int64_t sites, const Machine& machine, CostKind kind,
                const std::vector<Plan>& others, const OtherPlans& others_of_fewer, const AllowedPlans& is_allowed) {
-  std::vector<Plan> starts = others;
-  if (kind == CostKind::bytes) starts.push_back(by_seconds(graph, sites, machine, others));
-  const auto [found, least_of_others] = searched(graph, sites, machine, kind, starts);
+  std::vector<Plan> with_fast;
+  if (kind == CostKind::bytes) {
+    with_fast = others;
+    with_fast.push_back(by_seconds(graph, sites, machine, others));
+  }
+  const auto [found, least_of_others] =
+      searched(graph, sites, machine, kind, kind == CostKind::bytes ? with_fast : others);
   const auto fits = [&](const Plan& of) { return !is_allowed || is_allowed(of); };
   Plan plan = found.plan;
   if (fits(plan)) plan = polished_by_all(graph, plan, machine, kind, is_allowed, changes_to_try(sites));

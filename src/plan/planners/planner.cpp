@@ -42,8 +42,9 @@ std::vector<std::vector<SchemeFactor>> products_to_try(const EinGraph& graph, st
   return products;
 }
 
-/// The plans of all other planners, and of products of them.
+/// The plans of all other planners, and of products of them. On one site all plans are the same.
 std::vector<Plan> plans_of_others(const EinGraph& graph, const PlanRequest& request) {
+  if (request.sites == 1) return request.beside;
   std::vector<Plan> others;  // of equals, the first is taken
   for (const Planner& planner : all_planners()) {
     if (graph.vertices.size() > planner.tried_up_to) continue;
