@@ -64,6 +64,12 @@ class Sweep(PlanTest):
             self.assertEqual(row["most_received"], alone["most_received"])
             self.assertEqual(row["peak_memory"], max(alone["peak_memory"]["by_site"]))
 
+    def test_more_sites_are_not_slower_than_those_that_divide_them(self):
+        for example, sites in (("train_cnn.ein", "4,16"), ("train_characters.ein", "2,3")):
+            with self.subTest(example=example):
+                rows = json.loads(self.succeed("explain", os.path.join(EXAMPLES, example), "--sites", sites, "--json").out)["sweep"]
+                self.assertLessEqual(rows[1]["seconds"], 1.005 * rows[0]["seconds"])
+
     def test_has_a_row_for_each_machine_and_planner(self):
         arguments = ("--sites", "2,4", "--machine", "laptop", "--machine", "p3-cluster", "--planner", "data", "--planner", "eindecomp")
         rows = json.loads(self.explain(*arguments, "--json"))["sweep"]

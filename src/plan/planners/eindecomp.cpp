@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
 #include <tuple>
 
 #include "base/error.h"
@@ -464,11 +465,12 @@ Searched searched(const EinGraph& graph, std::int64_t sites, const Machine& mach
 constexpr std::size_t few_vertices_for_all_numbers = 100;
 constexpr std::int64_t few_sites_for_all_numbers = 16;
 
-/// Numbers of sites of which a plan may be faster than one for all, descending: those that divide all, those behind
-/// links, and of few all; no fewer than inputs lie on.
+/// Numbers of sites of which a plan may be faster than one for all, descending: those that divide all, powers of two,
+/// those behind links, and of few all; no fewer than inputs lie on.
 std::vector<std::int64_t> numbers_on_fewer(const EinGraph& graph, std::int64_t sites, const Machine& machine) {
   std::vector<std::int64_t> numbers = divisors_of(sites);
   for (const Link& link : machine.links) numbers.push_back(link.sites);
+  for (std::int64_t power = 2; power < sites; power *= 2) numbers.push_back(power);
   if (graph.vertices.size() <= few_vertices_for_all_numbers && sites <= few_sites_for_all_numbers) {
     for (std::int64_t number = 2; number < sites; ++number) numbers.push_back(number);
   }
@@ -494,17 +496,18 @@ std::vector<CostedPlan> found_on_fewer(const EinGraph& graph, std::int64_t sites
 }
 
 /// `plan`, or one that starts from fewer sites and is faster: a plan for some sites is one for more, of which others
-/// idle. What is fastest before a polish is often not after it: all starts are polished a little, the few fastest of
-/// them more, and the fastest of these as much as the plan was.
+/// idle. Those for divisors are polished as they are when asked for alone, so that more sites are not slower. What is
+/// fastest of the others before a polish is often not after it: all are polished a little, the few fastest of them
+/// more. The fastest of all is polished as a plan for all sites.
 Plan best_on_fewer(const EinGraph& graph, const Machine& machine, const OtherPlans& others,
                    const AllowedPlans& is_allowed, Plan plan) {
   const std::int64_t sites = plan.sites;
-  const std::int64_t changes = changes_to_try(sites);
   const auto seconds_of = [&](const Plan& of) { return costs_of(graph, of, machine).of(CostKind::seconds); };
   const auto polish = [&](CostedPlan& of, std::int64_t most) {
     of.plan = polished_by_all(graph, of.plan, machine, CostKind::seconds, is_allowed, most);
     of.cost = seconds_of(of.plan);
   };
+  const auto is_faster = [](const CostedPlan& a, const CostedPlan& b) { return a.cost < b.cost; };
   const double least = seconds_of(plan);
   std::vector<CostedPlan> starts = found_on_fewer(graph, sites, machine, others, least);
   constexpr double most_gained = 2;
@@ -512,17 +515,20 @@ Plan best_on_fewer(const EinGraph& graph, const Machine& machine, const OtherPla
     return start.cost >= most_gained * least || (is_allowed && !is_allowed(start.plan));
   });
   if (starts.empty()) return plan;
-  const auto polish_each = [&](std::int64_t most) {
-    for (CostedPlan& start : starts) polish(start, most);
-    std::stable_sort(starts.begin(), starts.end(), [](const auto& a, const auto& b) { return a.cost < b.cost; });
-  };
-  polish_each(changes / std::ssize(starts));
-  constexpr std::size_t few = 4;
-  if (starts.size() > few) starts.resize(few);
-  polish_each(changes / 2);
-  CostedPlan& fastest = starts.front();
+  const auto divides = [&](const CostedPlan& start) { return sites % start.plan.sites == 0; };
+  const auto first_other = std::stable_partition(starts.begin(), starts.end(), divides);
+  for (CostedPlan& divisor : std::span(starts.begin(), first_other))
+    polish(divisor, changes_to_try(divisor.plan.sites));
+  if (const std::span others_of(first_other, starts.end()); !others_of.empty()) {
+    constexpr std::size_t few = 4;
+    const std::int64_t changes = changes_to_try(sites);
+    for (CostedPlan& other : others_of) polish(other, changes / std::ssize(others_of));
+    std::stable_sort(others_of.begin(), others_of.end(), is_faster);
+    for (CostedPlan& other : others_of.first(std::min(few, others_of.size()))) polish(other, changes / 2);
+  }
+  CostedPlan& fastest = *std::min_element(starts.begin(), starts.end(), is_faster);
   fastest.plan.sites = sites;  // as many ways to cut each vertex as there are on all
-  polish(fastest, changes);
+  polish(fastest, changes_to_try(sites));
   constexpr double clearly = 0.995;
   return fastest.cost < clearly * least ? fastest.plan : plan;
 }
