@@ -66,29 +66,68 @@ class Folder {
   }
 
  private:
-  /// Whether the operands of a computed vertex and of that which is `length` after it are the same tensor, or as far
-  /// before them, or inputs alike. The first time, from `first` on, may read anything from before.
-  bool reads_alike(std::size_t first, std::size_t at, std::size_t length) const {
-    const std::vector<VertexId>& one = graph_.vertices[computed_[at]].inputs;
-    const std::vector<VertexId>& other = graph_.vertices[computed_[at + length]].inputs;
-    for (std::size_t o = 0; o < one.size(); ++o) {
-      const std::size_t a = one[o].index;
-      const std::size_t b = other[o].index;
-      if (a == b) continue;
-      const bool comes_in = is_input(graph_.vertices[a]);
-      if (is_input(graph_.vertices[b])) {
-        if (!comes_in || kinds_[a] != kinds_[b]) return false;
-      } else if (comes_in || numbers_[b] - numbers_[a] != length) {
-        const bool is_from_before = comes_in || numbers_[a] < first;
-        if (!is_from_before || at >= first + length || numbers_[b] < first) return false;
-      }
+  /// The vertices of one time: where they begin among the computed ones, and how many they are.
+  struct Time {
+    std::size_t begin;
+    std::size_t length;
+  };
+
+  bool is_of(const Time& time, std::size_t v) const {
+    return !is_input(graph_.vertices[v]) && numbers_[v] >= time.begin;
+  }
+
+  std::size_t operand(std::size_t at, std::size_t o) const { return graph_.vertices[computed_[at]].inputs[o].index; }
+
+  /// Whether two vertices at the same place of two times that follow each other compute alike, and read what their own
+  /// times compute at the same places.
+  bool computes_alike(const Time& time, std::size_t at) const {
+    const std::size_t next = at + time.length;
+    if (next >= computed_.size() || kinds_[computed_[at]] != kinds_[computed_[next]]) return false;
+    for (std::size_t o = 0; o < graph_.vertices[computed_[at]].inputs.size(); ++o) {
+      const std::size_t a = operand(at, o);
+      const std::size_t b = operand(next, o);
+      const bool is_own = is_of(time, a);
+      if (is_own != is_of({time.begin + time.length, time.length}, b)) return false;
+      if (is_own && numbers_[b] - numbers_[a] != time.length) return false;
     }
     return true;
   }
 
-  bool is_alike(std::size_t first, std::size_t at, std::size_t length) const {
-    return at + length < computed_.size() && kinds_[computed_[at]] == kinds_[computed_[at + length]] &&
-           reads_alike(first, at, length);
+  /// Whether they read from before their times the same, or inputs alike, or each time tensors that are as far from
+  /// those of the time before: a layer what the layer before it gives, and a layer of gradients, in reverse order, what
+  /// its layer gives.
+  bool goes_on(std::size_t first, const Time& time, std::size_t at) const {
+    for (std::size_t o = 0; o < graph_.vertices[computed_[at]].inputs.size(); ++o) {
+      const std::size_t a = operand(at, o);
+      const std::size_t b = operand(at + time.length, o);
+      if (is_of(time, a) || a == b) continue;
+      const bool comes_in = is_input(graph_.vertices[a]);
+      if (comes_in != is_input(graph_.vertices[b])) return false;
+      if (comes_in && kinds_[a] != kinds_[b]) return false;
+      if (comes_in || time.begin < first + 2 * time.length) continue;
+      const std::size_t before = operand(at - time.length, o);
+      if (numbers_[b] - numbers_[a] != numbers_[a] - numbers_[before]) return false;
+    }
+    return true;
+  }
+
+  template <class Alike>
+  bool are_all(const Time& time, const Alike& is_alike) const {
+    for (std::size_t at = time.begin; at < time.begin + time.length; ++at) {
+      if (!is_alike(at)) return false;
+    }
+    return true;
+  }
+
+  /// How often `length` vertices come from `first` on. The first time and the last may read anything from before.
+  std::size_t times_from(std::size_t first, std::size_t length) const {
+    std::size_t times = 1;
+    for (bool goes = true; goes; ++times) {
+      const Time time{first + (times - 1) * length, length};
+      if (!are_all(time, [&](std::size_t at) { return computes_alike(time, at); })) break;
+      goes = times == 1 || are_all(time, [&](std::size_t at) { return goes_on(first, time, at); });
+    }
+    return times;
   }
 
   /// Of all layers that begin at `first`, the length and the times of those that leave the least to show.
@@ -97,9 +136,7 @@ class Folder {
     std::size_t saved = 0;
     const std::size_t longest = std::min(longest_layer, (computed_.size() - first) / 2);
     for (std::size_t length = 1; length <= longest && saved + length < computed_.size() - first; ++length) {
-      std::size_t at = first;
-      while (is_alike(first, at, length)) ++at;
-      const std::size_t times = 1 + (at - first) / length;
+      const std::size_t times = times_from(first, length);
       if (length * (times - 1) <= saved) continue;
       saved = length * (times - 1);
       best = {length, times};
@@ -129,7 +166,8 @@ class Folder {
       for (std::size_t o = 0; o < inputs.size(); ++o) {
         const std::size_t shown = graph_.vertices[folding.shown[v]].inputs[o].index;
         const std::size_t input = inputs[o].index;
-        if (is_input(graph_.vertices[input]) && !is_read[input]) folding.shown[input] = shown;
+        const bool is_alike = is_input(graph_.vertices[input]) && kinds_[shown] == kinds_[input];
+        if (is_alike && !is_read[input]) folding.shown[input] = shown;
       }
     }
   }

@@ -272,6 +272,25 @@ class Planners(PlanTest):
             self.assertIn(f"H{i}[", shown)
         self.assertNotIn(" x ", self.succeed("explain", layers(9, 9, 9)).out)  # short enough
 
+    def test_layers_of_gradients_are_shown_once(self):
+        layers = range(1, 10)
+        text = "dims b=16 f=8 g=8\ninput H0[b,f], Y[b,g]\n" + "".join(
+            f"state W{n}[f,g] = 0.1\nH{n}[b,g] = tanh(sum[f] H{n - 1}[b,f] * W{n}[f,g])\n" for n in layers)
+        text += f"loss[] = sum[b,g] sq(H9[b,g] - Y[b,g])\nminimize loss over {', '.join(f'W{n}' for n in layers)} by sgd(0.01)\noutput loss\n"
+        shown = self.succeed("explain", self.text_file("trained.ein", text)).out
+        self.assertIn("  2 vertices x 8: grad_H9_1 to grad_H8, and so on to grad_H1; ", shown)
+        self.assertIn("  1 vertex x 9: W1_gradient to W1_gradient, and so on to W9_gradient; ", shown)
+
+    def test_what_reads_at_random_is_not_folded(self):
+        def sums(*read):
+            lines = ["dims a=64", "input X0[a], X1[a]"]
+            lines += [f"H{i}[a] = exp(X0[a] * {i})" for i in range(12)]
+            lines += [f"S{i}[a] = H{other}[a] + X1[a]\nT{i}[a] = sum[b] S{i}[b] * S{i}[a]" for i, other in enumerate(read)]
+            return self.text_file("sums.ein", "\n".join([*lines, f"output {', '.join(f'T{i}' for i in range(len(read)))}"]) + "\n")
+        self.assertIn("  3 vertices x 6: S0 to T0, and so on to T5; ", self.succeed("explain", sums(9, 8, 7, 6, 5, 4)).out)
+        self.assertIn("  3 vertices x 6: S0 to T0, and so on to T5; ", self.succeed("explain", sums(0, 2, 4, 6, 8, 11)).out)
+        self.assertNotIn(" x 6: ", self.succeed("explain", sums(3, 8, 1, 9, 0, 5)).out)
+
     def test_several_stand_side_by_side(self):
         shown = self.explain("--sites", "8", "--planner", "eindecomp", "--planner", "sqrt", "--planner", "all-tile")
         table = shown[shown.index("planner  "):]

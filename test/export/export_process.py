@@ -227,7 +227,34 @@ class ExportedPrograms(DocumentRuns):
         arrays = {name: random.normal(size=(16, 8)) for name in ("H0", "Y")}
         for sites in self.sites[:3]:
             self.assertIsNone(self.export(document, arrays, sites))
-            self.assertRegex(Path(self.path(f"trained_{sites}.py")).read_text(), r'H1 = layer\(H0\w*, states\["W1"\]')
+            source = Path(self.path(f"trained_{sites}.py")).read_text()
+            self.assertRegex(source, r'H1 = layer\((H0\w*|inputs\["H0"\]), states\["W1"\]')
+            for computed in ("H_next", "grad_H_next", "W_gradient", "next_W"):
+                self.assertEqual(len(re.findall(rf"# {computed}\[\w,\w\] = ", source)), 1, source)
+        self.run_exported()
+        wanted = self.wanted(document, arrays)
+        for sites in self.sites[:3]:
+            with self.subTest(sites=sites):
+                self.expect(document, sites, wanted)
+
+    def test_layers_of_gradients_are_functions(self):
+        sizes = {"v": 16, "b": 4, "s": 4, "e": 8, "h": 4, "d": 2, "m": 12, "c": 1}
+        dims = "dims " + " ".join(f"{label}={extent}" for label, extent in sizes.items()) + "\n"
+        model = re.sub(r"(?m)^dims.*$", "", runpy.run_path(str(ROOT / "examples/llama_7b.py"))["program"](4))
+        model = model.replace("input X_1[b,s,e]", "input T[b,s] : i64, E[v,e]\nX_1[b,s,e] = E[T[b,s],e]")
+        weights = re.findall(r"(\w+)(\[[^]]*\])", " ".join(re.findall(r"(?m)^input (?:T\[b,s\] : i64, )?(.*)$", model)))
+        model = re.sub(r"(?m)^input (?!T).*$", "", model).replace(" : i64, E[v,e]", " : i64")
+        states = "".join(f"state {name}{labels} = 0.3 * normal({seed})\n" for seed, (name, labels) in enumerate(weights))
+        model = model.replace("output Logits", "input Wanted[b,s,v]\nloss[] = mean[b,s,v] sq(Logits[b,s,v] - Wanted[b,s,v])\n"
+                              f"minimize loss over {', '.join(name for name, _ in weights)} by sgd(0.1)\noutput loss")
+        document = documents.read(Path(self.text_file("layers_trained.ein", dims + states + model)))
+        random = np.random.default_rng(8)
+        arrays = {"T": random.integers(16, size=(4, 4)), "Wanted": random.normal(size=(4, 4, 16)).astype("f4")}
+        for sites, planner in zip(self.sites[:3], ("eindecomp", "tensor", "data")):
+            self.assertIsNone(self.export(document, arrays, sites, "--planner", planner))
+            source = Path(self.path(f"layers_trained_{sites}.py")).read_text()
+            for computed in ("grad_O", "grad_K", "grad_X_next", "WQ_gradient", "next_WQ"):
+                self.assertEqual(len(re.findall(rf"# {computed}\[[a-z,() ]*\] = ", source)), 1, (computed, source))
         self.run_exported()
         wanted = self.wanted(document, arrays)
         for sites in self.sites[:3]:

@@ -1,4 +1,4 @@
-"""Random programs in which a few statements come several times, with other tensors each time."""
+"""Random programs in which a few statements come several times, with other tensors each time, and gradients of some."""
 
 import numpy as np
 
@@ -48,5 +48,9 @@ def random_layers(seed):
             body[-1] = body[-1].replace("tanh(", "sigmoid(")
         text += "\n".join(body) + "\n"
     outputs = [f"X{layers}"] + ([f"X{layers // 2}"] if random.integers(2) else [])
+    if seed % 2 == 1:
+        read = ["X0"] + [f"{name}_{n}" for n in range(1, layers + 1) for name in inputs]
+        text += f"loss[] = sum[i,j] sq(X{layers}[i,j])\ngradient {', '.join(f'grad_of_{name}' for name in read)} = loss wrt {', '.join(read)}\n"
+        outputs += [f"grad_of_{name}" for name in read]
     text += f"output {', '.join(outputs)}\n"
     return text, not is_changed, {name: random.normal(size=shape) for name, shape in shapes.items()}
