@@ -6,10 +6,11 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from . import _native
 from ._array import Array, node_of
 from ._compute import array_options
 from ._errors import compute_nodes, run_traced
+from ._lines import line_of_user
+from ._names import with_lines
 from ._native import Node, Traced, Type
 from ._numbers import is_number
 from ._parts import Body, Graph, Part, Planned, may_have_parts
@@ -21,8 +22,8 @@ from ._vmap import one_and_many, spread
 class _Block(Part):
     """A function as a program by itself, of its arguments and of arrays around it."""
 
-    def __init__(self, body: Body, operands: Sequence[Node]) -> None:
-        super().__init__(operands, "a function of einrel.checkpoint")
+    def __init__(self, body: Body, operands: Sequence[Node], title: str) -> None:
+        super().__init__(operands, title)
         self._body = body
         self._is_differentiated = False
         self._traced: Traced | None = None
@@ -48,8 +49,7 @@ class _Block(Part):
     def inputs(self) -> dict[str, Node]:
         """See `Part`."""
         operands = dict(zip([*self._body.arguments, *self._body.around], self.operands))
-        named = _native.names_in_program(self._body.results)
-        return {name: operands[node] for name, node in named if node in operands}
+        return {name: operands[node] for name, node in with_lines(self._body.results) if node in operands}
 
     def times(self) -> int | None:
         """See `Part`."""
@@ -69,7 +69,7 @@ class _Block(Part):
         by = [j for j, is_wanted in enumerate(wanted) if is_wanted]
         given = [j for j, flow in enumerate(flows) if flow is not None]
         arguments = [*self.operands, *(flow for flow in flows if flow is not None)]
-        own = [Node.argument(node.type) for node in arguments]
+        own = [Node.argument_like(node) for node in arguments]
 
         def back() -> list[Node]:
             nodes = [apart(node) for node in own[: len(self.operands)]]
@@ -77,12 +77,12 @@ class _Block(Part):
             total = total_flow(zip([results[j] for j in given], own[len(self.operands) :]))
             return slopes_of(total, [nodes[j] for j in by])
 
-        found = dict(zip(by, _differentiated(Body(back, own), arguments)))
+        found = dict(zip(by, _differentiated(Body(back, own), arguments, f"the gradient of {self.title}")))
         return [found.get(j) for j in range(len(self.operands))]
 
     def of_samples(self, operands: Sequence[Node], are_batched: Sequence[bool], count: int) -> list[Node]:
         """See `Part`."""
-        own = [Node.argument(node.type) for node in operands]
+        own = [Node.argument_like(node) for node in operands]
 
         def of_one(ones: Sequence[Node]) -> list[Node]:
             rest = iter(ones)
@@ -94,15 +94,15 @@ class _Block(Part):
             return [spread(one, count) if many is one else many for one, many in one_and_many(of_one, batched, count)]
 
         body = Body(of_all, own)
-        return _Block(body, [*operands, *body.outside]).placed()
+        return _Block(body, [*operands, *body.outside], self.title).placed()
 
     def __call__(self, *operands: Node) -> list[Node]:
         """See `Part`."""
-        return _Block(self._body, operands).placed()
+        return _Block(self._body, operands, self.title).placed()
 
 
-def _differentiated(body: Body, arguments: Sequence[Node]) -> list[Node]:
-    block = _Block(body, [*arguments, *body.outside])
+def _differentiated(body: Body, arguments: Sequence[Node], title: str) -> list[Node]:
+    block = _Block(body, [*arguments, *body.outside], title)
     block._is_differentiated = True
     return block.placed()
 
@@ -130,7 +130,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
         leaves: list[Any] = []
         form = flatten((arguments, named), leaves)
         given = [node_of(leaf) for leaf in leaves if not is_number(leaf)]
-        own = [Node.argument(node.type) for node in given]
+        own = [Node.argument_like(node) for node in given]
         forms: list[Any] = []
 
         def made() -> list[Node]:
@@ -141,7 +141,7 @@ def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
             return [node_of(result) for result in results]
 
         body = Body(made, own)
-        block = _Block(body, [*given, *body.outside])
+        block = _Block(body, [*given, *body.outside], f"a function of einrel.checkpoint in {line_of_user()}")
         return unflatten(forms[0], [Array(node) for node in block.placed()])
 
     return again

@@ -63,36 +63,47 @@ def _as_numpys(error: ProgramError | RunError) -> Exception:
     return error
 
 
-_SAID_NAME = re.compile(r"(?:'|\binput )([tx][0-9]+)((?:_[a-z0-9]+)*)(?:'|\b)")
-_NAME = re.compile(r"\b[tx][0-9]+(?=_|\b)")
+_SAID_NAME = re.compile(
+    r"(\binput )?('?)(?<![/.])\b((?:(?:grad|next|initial)_)*)([a-zA-Z]+[0-9]+)((?:_[a-z0-9]+)*)\b\2"
+)
 
 
 def _of_users(error: ProgramError | RunError, nodes: Sequence[Node]) -> Exception:
     """The error with names of the user's variables in place of those of our program, or shapes and lines."""
-    text = str(error)
-    if _NAME.search(text) is None:
+    if _SAID_NAME.search(str(error)) is None:
         return _as_numpys(error)
-    in_program = dict(_native.names_in_program(nodes))
-    variables = {node: name for name, node in reversed(er._names.names_around(nodes))}
+    return _called(error, dict(_native.names_in_program(nodes)), er._names.names_around(nodes))
+
+
+def _called(
+    error: ProgramError | RunError, in_program: Mapping[str, Node], variables: Sequence[tuple[str, Node]]
+) -> Exception:
+    """The error of a program that calls nodes so, with what variables are called in place of that."""
+    names = er._names.known_names(in_program.values(), variables)
+    said: list[Node] = []
 
     def called(match: re.Match[str]) -> str:
-        node = in_program.get(match[1])
+        as_input, quote, gradients, own, part = match.groups()
+        node = in_program.get(own)
         if node is None:
             return match[0]
-        name = f"'{variables[node]}'" if node in variables else f"an array of shape {node.type.shape}{_made_in(node)}"
-        return f"what goes into {name}" if match[2] else name
+        said.append(node)
+        quote = "'" if as_input else quote
+        name = f"{quote}{names[node]}{quote}" if node in names else _array_made_in(node)
+        return "the gradient by " * gradients.count("grad_") + "what goes into " * bool(part) + name
 
-    numpys = _as_numpys(type(error)(_SAID_NAME.sub(called, text).replace(",;", ";")))
+    text = _SAID_NAME.sub(called, str(error)).replace(",;", ";")
+    numpys = _as_numpys(error)
     if not isinstance(numpys, (SingularMatrix, PositionOutside)):
-        return numpys
-    lines = [in_program[name].line for name in _NAME.findall(text) if name in in_program]
-    where = next((f"{file}, line {number}" for file, number in filter(None, lines)), None)
+        return type(error)(text)
+    where = next((f"{file}, line {number}" for file, number in filter(None, (node.line for node in said))), None)
     how = "it was made" if isinstance(numpys, SingularMatrix) else "taken"
     return numpys if where is None else type(numpys)(f"{numpys}; {how} in {where}")
 
 
-def _made_in(node: Node) -> str:
-    return "" if node.line is None else f", made in {node.line[0]}, line {node.line[1]},"
+def _array_made_in(node: Node) -> str:
+    made = "" if node.line is None else f", made in {node.line[0]}, line {node.line[1]},"
+    return f"an array of shape {node.type.shape}{made}"
 
 
 def compute_nodes(nodes: Sequence[Node], options: RunOptions | None = None) -> None:
@@ -116,16 +127,16 @@ def run_traced(
         raise _of_users(error, made) from None
 
 
-_NAME_IN_STEP = re.compile(r"'[a-z]+[0-9]+[_a-z0-9]*'")
-
-
 def run_steps(
-    program: Program, inputs: Mapping[str, Node], options: RunOptions, title: str
+    program: Program, inputs: Mapping[str, Node], options: RunOptions, title: str, in_program: Mapping[str, Node]
 ) -> tuple[dict[str, Node], State]:
-    """What steps of a program of ours give of these nodes, and its state after that. Errors say the title."""
+    """What steps of a program of ours, which calls nodes so, give of inputs, and its state after that.
+
+    Errors say the title.
+    """
     try:
         outputs, _, after = program.run(inputs, options)
     except (ProgramError, RunError) as error:
-        numpys = _as_numpys(type(error)(_NAME_IN_STEP.sub("an array of a step", str(error))))
+        numpys = _called(error, in_program, [])
         raise type(numpys)(f"{numpys}; in {title}") from None
     return outputs, after

@@ -308,6 +308,13 @@ class Made:
     operands: tuple[Node, ...]
     results: tuple[Node, ...]
 
+    def become(self, others: Sequence[Node], images: dict[Node, Node]) -> None:
+        """Adds to the images what was made of other nodes, which was made where these were."""
+        for result, other in zip(self.results, others):
+            images[result] = other
+            if other.origin is None:
+                other.stand_for(result)
+
 
 _records: Final = threading.local()
 
@@ -361,4 +368,4 @@ def replayed(made: Sequence[Made], images: dict[Node, Node]) -> None:
         if not images.keys().isdisjoint(one.operands):
             operands = [images.get(node, node) for node in one.operands]
             is_definition = isinstance(one.by, Definition)
-            images.update(zip(one.results, [apply(one.by, *operands)] if is_definition else one.by(*operands)))
+            one.become([apply(one.by, *operands)] if is_definition else one.by(*operands), images)

@@ -13,7 +13,7 @@ from ._array import Array
 from ._compute import explain_options
 from ._export import jax_source, to_jax
 from ._jit import Jitted
-from ._names import is_name
+from ._names import with_lines
 from ._native import Node
 from ._numbers import is_number
 from ._parts import is_within_transformation
@@ -58,8 +58,7 @@ class JaxJitted:
                 f"{self._jitted!r} is several programs, and a module for JAX is one: {titles}; leave out backend='jax'"
             )
         if call not in self._exported:
-            called = list(zip(self._jitted._called(form), call.arguments))
-            self._exported[call] = _Exported(call.stages.wanted, called, self.__name__, self._options)
+            self._exported[call] = _Exported(call.stages.wanted, call.arguments, self.__name__, self._options)
         return call, self._exported[call]
 
     def source(self, *arguments: Any, **named: Any) -> str:
@@ -77,19 +76,19 @@ class _Exported:
     """
 
     def __init__(
-        self, wanted: Sequence[Node], called: Sequence[tuple[str, Node]], name: str, options: Mapping[str, Any]
+        self, wanted: Sequence[Node], arguments: Sequence[Node], name: str, options: Mapping[str, Any]
     ) -> None:
         self._options = options
         read = _native.leaves(wanted)
         outputs = {node: f"result{i}" for i, node in enumerate(dict.fromkeys(wanted))}
-        arguments = [node for _, node in called]
         held = [node for node in read if node not in arguments and node.type.shape]
         self._held = {f"held{i}": node for i, node in enumerate(held)}
-        names = _names_of([name for name, _ in called], {*outputs.values(), *self._held})
+        names = _names_of([node.name for node in arguments], {*outputs.values(), *self._held})
         self._results = [outputs[node] for node in wanted]
         self._inputs = {own: i for i, (own, node) in enumerate(zip(names, arguments)) if node in read}
         inputs = {own: arguments[i] for own, i in self._inputs.items()} | self._held
-        text = _native.program_text({own: node for node, own in outputs.items()}, inputs)
+        named = [(own, node) for own, node in with_lines(wanted) if own not in inputs and own not in outputs.values()]
+        text, _ = _native.program_text([(own, node) for node, own in outputs.items()], list(inputs.items()), named)
         self._program = Program(text, None, name)
         self._ready: dict[Lying, tuple[Any, Any, Any, Any]] = {}  # by where arguments lie
 
@@ -124,7 +123,7 @@ def _names_of(called: Sequence[str], taken: set[str]) -> list[str]:
     """Names in a program for what is called so, each once, and none that is taken."""
     names: list[str] = []
     for said in called:
-        own = next(name for name in (said, f"{said}_", "x") if is_name(name))
+        own = said or "x"
         name, count = own, 1
         while name in taken or name in names:
             count += 1

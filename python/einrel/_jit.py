@@ -15,18 +15,11 @@ from ._compute import array_options, run_options
 from ._errors import compute_nodes
 from ._formula import apply
 from ._lines import line_of_user
-from ._names import holding_named, name_of_place
+from ._names import holding_named, name_of_place, names_of_places, parameters
 from ._native import Node
 from ._numbers import Course, is_number
 from ._parts import Stages, is_within_transformation, part_of, within_transformation
 from ._trees import Dict, check_unchanged, constant, flatten, has_attributes, leaf_of, places, unflatten
-
-
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    try:
-        return list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # of C, without one
-        return []
 
 
 class _Static:
@@ -35,11 +28,11 @@ class _Static:
     def __init__(self, function: Callable[..., Any], positions: Any, names: Any) -> None:
         by_place = [positions] if isinstance(positions, (int, np.integer)) else list(positions or ())
         by_name = [names] if isinstance(names, str) else list(names or ())
-        given = [p for p in _parameters(function) if p.kind is not p.KEYWORD_ONLY]
+        given = [p for p in parameters(function) if p.kind is not p.KEYWORD_ONLY]
         plain = [p.name for p in given if p.kind is p.POSITIONAL_OR_KEYWORD]
-        known = {p.name for p in _parameters(function)}
+        known = {p.name for p in parameters(function)}
         for name in by_name:
-            if known and name not in known and not any(p.kind is p.VAR_KEYWORD for p in _parameters(function)):
+            if known and name not in known and not any(p.kind is p.VAR_KEYWORD for p in parameters(function)):
                 raise ValueError(f"static_argnames={name!r}: {function} has no such argument")
         places = [place + len(given) if place < 0 else int(place) for place in by_place]
         self._names = set(by_name) | {given[i].name for i in places if i < len(given) and given[i].name in plain}
@@ -101,7 +94,7 @@ class Jitted:
         else:
             if len(self._traced) == _MOST_TRACED:
                 del self._traced[next(iter(self._traced))]
-            arguments = [Node.argument(node.type) for node in nodes]
+            arguments = [Node.argument(node.type, name) for node, name in zip(nodes, self._called(form))]
             course = Course()
             made_of = [
                 course.argument(argument) if is_number(leaf) else Array(argument)
@@ -152,31 +145,28 @@ class Jitted:
     def __repr__(self) -> str:
         return f"einrel.jit({self._function!r})"
 
-    def _made(
-        self, arguments: Sequence[Any], named: Mapping[str, Any]
-    ) -> tuple[_Call, dict[str, Any], list[tuple[str, Node]]]:
-        """What it gave of arguments like these, the options among them, and what arguments are called."""
-        taken = {parameter.name for parameter in _parameters(self._function)}
+    def _made(self, arguments: Sequence[Any], named: Mapping[str, Any]) -> tuple[Stages, dict[str, Any]]:
+        """What it gave of arguments like these, and the options among them."""
+        taken = {parameter.name for parameter in parameters(self._function)}
         options = {name: value for name, value in named.items() if name in _EXPLAIN_OPTIONS and name not in taken}
         leaves: list[Any] = []
         own = {name: value for name, value in named.items() if name not in options}
         form = self._static.form(arguments, own, leaves)
-        call = self._trace(form, leaves)
-        return call, options, list(zip(self._called(form), call.arguments))
+        return self._trace(form, leaves).stages, options
 
     def _called(self, form: Any) -> list[str]:
-        """What the leaves of a call are called, by the function's parameters: `params_w1`."""
+        """What the leaves of a call are called, by the function's parameters: `params_w1`, and `max_1` for a word."""
         of_places, of_named = form[1]
         by_name = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.VAR_KEYWORD)
-        plain = [one.name for one in _parameters(self._function) if one.kind not in by_name]
+        plain = [one.name for one in parameters(self._function) if one.kind not in by_name]
         variables = [*plain, *[plain[-1] if plain else "x"] * len(of_places[1])]
         called = [*zip(variables, of_places[1]), *of_named[1]]
-        return [name_of_place(name, place) for name, part in called for place in places(part)]
+        return names_of_places([name_of_place(name, place) for name, part in called for place in places(part)])
 
     def explain(self, *arguments: Any, **named: Any) -> str:
         """How it is computed for arguments like these, as text; options as of `Array.explain`."""
-        call, options, names = self._made(arguments, named)
-        return call.stages.explain(options, names)
+        stages, options = self._made(arguments, named)
+        return stages.explain(options)
 
     def plan(self, *arguments: Any, **named: Any) -> str:
         """The plan for arguments like these as JSON, which `jit(plan=...)` takes; options as of `Array.plan`.
@@ -184,13 +174,13 @@ class Jitted:
         A function with loops is several programs: "programs" has a title, how often it is computed (`times`, null
         where a condition says it) and the plan of each.
         """
-        call, options, names = self._made(arguments, named)
-        return call.stages.plan(options, names)
+        stages, options = self._made(arguments, named)
+        return stages.plan(options)
 
     def html(self, *arguments: Any, **named: Any) -> str:
         """The plan as a page for a browser; options as of `Array.html`. Of several programs it shows each."""
-        call, options, names = self._made(arguments, named)
-        return call.stages.html(options, names)
+        stages, options = self._made(arguments, named)
+        return stages.html(options)
 
 
 _EXPLAIN_OPTIONS: Final = ("sites", "planners", "cost", "machine", "memory", "batch", "spmd", "placements")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import FrameType
 from typing import Any, Final
+
+from . import _native
+from ._native import Node
 
 _OURS: Final = os.path.dirname(__file__) + os.sep
 # Libraries that take our arrays for the user, by the folders that they are installed in.
@@ -34,6 +38,16 @@ def line_of_user() -> str:
     """The line of Python that called us."""
     frame = _frame_of_user()
     return "an unknown line" if frame is None else f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+
+
+@contextlib.contextmanager
+def made_with(node: Node) -> Iterator[None]:
+    """What is made meanwhile belongs to the line that made this node."""
+    _native.push_line_of(node)
+    try:
+        yield
+    finally:
+        _native.pop_line()
 
 
 def frames_of_user() -> Iterator[Mapping[str, Any]]:

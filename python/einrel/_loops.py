@@ -18,12 +18,13 @@ from ._errors import compute_nodes
 from ._indexing import take
 from ._joining import stack
 from ._lines import line_of_user
+from ._names import name_of_place, names_of_places, parameter
 from ._native import Node, Type
 from ._parts import Part, Planned, are_traced, is_within_transformation, may_have_parts, same
 from ._shapes import moveaxis, reshape
 from ._steps import Carried, LoopProgram, TracedStep, split, truth_of
-from ._transform import apart, slopes_of, total_flow, zeros_like
-from ._trees import flatten, unflatten
+from ._transform import apart, slopes_of, total_flow, zero_slope
+from ._trees import flatten, places, unflatten
 from ._vmap import one_and_many, spread
 
 _MOST_UNROLLED: Final = 10_000  # steps that become parts of a graph
@@ -51,13 +52,14 @@ class _Loop(Part):
         xs: Sequence[Node],
         steps: int,
         *,
+        title: str,
         around: Sequence[Node] | None = None,
         is_back: bool = False,
         goes_on: Array | None = None,
     ) -> None:
         begins = [] if goes_on is None else [goes_on._node]
         around = step.body.outside if around is None else around
-        super().__init__([*carried.nodes, *xs, *around, *begins], "a loop")
+        super().__init__([*carried.nodes, *xs, *around, *begins], title)
         self._step = step
         self._carried = carried
         self._xs = list(xs)
@@ -99,12 +101,12 @@ class _Loop(Part):
 
     def program(self) -> Planned:
         """See `Part`: a step."""
-        return self._program().native()
+        return self._program().told()
 
     def inputs(self) -> dict[str, Node]:
         """See `Part`: not what goes on, which lies where a step leaves it."""
         _, xs, around, _ = self._groups(self.operands)
-        return self._program().fixed(xs, around)
+        return self._program().told_inputs(xs, around)
 
     def times(self) -> int | None:
         """See `Part`."""
@@ -117,15 +119,14 @@ class _Loop(Part):
                 f"a gradient through what was computed by {self.title}: while_loop in a function that is traced does "
                 "not know how many steps there are; use einrel.fori_loop or einrel.scan"
             )
-        return _Backward(self._step, self._groups(self.operands), self._groups(wanted), flows).slopes(
-            self._before_steps(), self._steps, self._is_back
-        )
+        groups = self._groups(self.operands), self._groups(wanted)
+        back = _Backward(self._step, *groups, flows, f"the gradient of {self.title}")
+        return back.slopes(self._before_steps(), self._steps, self._is_back)
 
     def of_samples(self, operands: Sequence[Node], are_batched: Sequence[bool], count: int) -> list[Node]:
         """A loop over the same steps, each of all samples."""
-        return _LoopOfSamples(self._step, self._groups(operands), self._groups(are_batched), count).results(
-            self._steps, self._is_back
-        )
+        groups = self._groups(operands), self._groups(are_batched)
+        return _LoopOfSamples(self._step, *groups, count, self.title).results(self._steps, self._is_back)
 
     def __call__(self, *operands: Node) -> list[Node]:
         """See `Part`."""
@@ -135,6 +136,7 @@ class _Loop(Part):
             self._carried.beginning(carried),
             xs,
             self._steps,
+            title=self.title,
             around=around,
             is_back=self._is_back,
             goes_on=Array(begins[0]) if begins else None,
@@ -161,7 +163,10 @@ class _Loop(Part):
                 if are_traced(self.operands)
                 else self.run(self.operands, {})[known:]
             )
-        return self.results[-len(self._carried.nodes) :]
+        before = self.results[-len(self._carried.nodes) :]
+        for node, own in zip(before, self._step.before):
+            node.stand_for(own)
+        return before
 
 
 class _LoopOfSamples:
@@ -171,10 +176,16 @@ class _LoopOfSamples:
     """
 
     def __init__(
-        self, step: TracedStep, operands: Sequence[Sequence[Node]], are_batched: Sequence[Sequence[bool]], count: int
+        self,
+        step: TracedStep,
+        operands: Sequence[Sequence[Node]],
+        are_batched: Sequence[Sequence[bool]],
+        count: int,
+        title: str,
     ) -> None:
         self._body = step.body
         self._count = count
+        self._title = title
         carried, xs, self._around, begins = operands
         on, self._by_x, self._by_around, by_begins = are_batched
         self._on, self._gives, self._selects = self._differing(step, on, any(by_begins))
@@ -202,7 +213,7 @@ class _LoopOfSamples:
         carried = Carried(self._step, value)
         step = TracedStep(self._step, carried, self._xs, (lambda value: er.any(value[1][0])) if self._begins else None)
         goes_on = er.any(value[1][0]) if self._begins else None
-        loop = _Loop(step, carried, self._xs, steps, is_back=is_back, goes_on=goes_on)
+        loop = _Loop(step, carried, self._xs, steps, title=self._title, is_back=is_back, goes_on=goes_on)
         (last, _), rows = loop.results_in_form()
         rows = [moveaxis(one, 1, 0) if differs else one for one, differs in zip(rows, self._gives)]
         return [self._of_all(one._node, differs) for one, differs in zip([*last, *rows], [*self._on, *self._gives])]
@@ -244,14 +255,16 @@ class _Backward:
         operands: Sequence[Sequence[Node]],
         wanted: Sequence[Sequence[bool]],
         flows: Sequence[Node | None],
+        title: str,
     ) -> None:
         self._step = step
+        self._title = title
         (carried, self._xs, self._around, _) = operands
         self._on = [j for j, node in enumerate(carried) if is_floating(BY_NAME[node.type.dtype])]
         self._by_x = [j for j, is_wanted in enumerate(wanted[1]) if is_wanted]
         self._by_around = [j for j, is_wanted in enumerate(wanted[2]) if is_wanted]
         count = len(carried)
-        self._into = [flows[j] or zeros_like(carried[j]) for j in self._on]
+        self._into = [flows[j] or zero_slope(carried[j]) for j in self._on]
         gives = [*step.gives, *step.kept]
         self._given = [j for j in range(len(gives)) if count + j < len(flows) and flows[count + j] is not None]
         self._into_given = [node for node in flows[count:] if node is not None]
@@ -259,10 +272,10 @@ class _Backward:
 
     def slopes(self, before: Sequence[Node], steps: int, is_back: bool) -> list[Node | None]:
         """Of all operands of the loop, where `before` went on before its steps."""
-        sums = [zeros_like(self._around[j]) for j in self._by_around]
+        sums = [zero_slope(self._around[j]) for j in self._by_around]
         carried = Carried(self._back, ([Array(node) for node in self._into], [Array(node) for node in sums]))
         xs = [*before, *self._xs, *self._into_given]
-        loop = _Loop(TracedStep(self._back, carried, xs), carried, xs, steps, is_back=not is_back)
+        loop = _Loop(TracedStep(self._back, carried, xs), carried, xs, steps, title=self._title, is_back=not is_back)
         (on, around), by_x = loop.results_in_form()
         into_carried, into_x, into_around = ([None] * count for count in self._counts)
         for which, nodes, found in (
@@ -303,6 +316,10 @@ def _unrolled(name: str, steps: int) -> range:
     return range(steps)
 
 
+def _title() -> str:
+    return f"a loop in {line_of_user()}"
+
+
 def _is_unrolled() -> bool:
     return is_within_transformation() and not may_have_parts()
 
@@ -333,7 +350,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     """
     first, last = _bound("lower", lower), _bound("upper", upper)
     steps = max(last - first, 0)
-    carried = Carried(body, init)
+    carried = Carried(body, init, parameter(body, 1))
     if _is_unrolled():
         nodes = carried.nodes
         for i in _unrolled("fori_loop", steps):
@@ -342,7 +359,7 @@ def fori_loop(lower: int, upper: int, body: Callable[[Any, Any], Any], init: Any
     if steps == 0:
         return carried.built(carried.nodes)
     step = TracedStep(lambda value, i, _: (body(i + first if first else i, value), None), carried, [])
-    return _Loop(step, carried, [], steps).results_in_form()[0]
+    return _Loop(step, carried, [], steps, title=_title()).results_in_form()[0]
 
 
 def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init: Any) -> Any:
@@ -356,7 +373,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
     >>> while_loop(lambda x: x < 100, lambda x: x * 3, 1).tolist()
     243
     """
-    carried = Carried(body, init)
+    carried = Carried(body, init, parameter(body, 0))
     if carried.is_empty:
         raise TypeError("einrel.while_loop of no array that goes on from step to step: its condition never changes")
     for steps in itertools.count():
@@ -371,7 +388,7 @@ def while_loop(condition: Callable[[Any], Any], body: Callable[[Any], Any], init
         _unrolled("while_loop", steps + 1)
         carried.nodes = carried.of(body(carried.built(carried.nodes)))
     step = TracedStep(lambda value, *_: (body(value), None), carried, [], condition)
-    return _Loop(step, carried, [], _NO_END, goes_on=goes_on).results_in_form()[0]
+    return _Loop(step, carried, [], _NO_END, title=_title(), goes_on=goes_on).results_in_form()[0]
 
 
 def scan(
@@ -404,7 +421,7 @@ def scan(
         )
     (steps,) = counts
     assert steps is not None
-    carried = Carried(function, init)
+    carried = Carried(function, init, parameter(function, 0))
 
     def of(value: Any, x: list[Array]) -> tuple[Any, Any]:
         both = function(value, unflatten(form, x))
@@ -420,8 +437,10 @@ def scan(
         order = _unrolled("scan", steps)[:: -1 if reverse else 1]
         return _unrolled_scan(lambda value, i: of(value, [take(x, i, axis=0) for x in arrays]), carried, order)
     xs = [array._node for array in arrays]
-    step = TracedStep(lambda value, _, x: of(value, x), carried, xs)
-    return _Loop(step, carried, xs, steps, is_back=reverse).results_in_form()
+    variable = parameter(function, 1)
+    names = [name_of_place(variable, place) for place in places(form)] if variable else []
+    step = TracedStep(lambda value, _, x: of(value, x), carried, xs, names_of_xs=names_of_places(names))
+    return _Loop(step, carried, xs, steps, title=_title(), is_back=reverse).results_in_form()
 
 
 def _of_no_steps(gives: Any) -> Any:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import itertools
 import re
 import threading
 import types
 import weakref
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
@@ -57,9 +58,9 @@ def named(x: Any, name: str) -> Array:
     """The array x under a name of its own, by which explanations, plans, pages and errors call it.
 
     It goes before the name of a variable. It holds as long as somebody has the array that this gives; a function of
-    `jit` has those that it makes. Steps of loops and gradients are of copies, which do not have it. Of several arrays
-    of one name in a program, the second is called name_2. Elements stay the same. Raises ProgramError where `name` is
-    no name in the language, TypeError where it is no text.
+    `jit` has those that it makes, also in steps of loops, in gradients and of many samples. Of several arrays of one
+    name in a program, the second is called name_2. Elements stay the same. Raises ProgramError where `name` is no name
+    in the language, TypeError where it is no text.
 
     >>> x, w = np.ones((2, 3)), np.ones((3, 4))
     >>> layer = jit(lambda x, w: softmax(named(x @ w, "scores"), axis=-1))
@@ -78,21 +79,6 @@ def named(x: Any, name: str) -> Array:
     if held is not None:
         held.append(array)
     return array
-
-
-def _given_names(nodes: Sequence[Node]) -> list[tuple[str, Node]]:
-    """The names that `named` gave what nodes are made of, each once."""
-    given = {array._node: name for (_, name), array in list(_named.items())}
-    names: dict[str, Node] = {}
-    for _, node in _native.names_in_program(nodes) if given else ():
-        if node in given:
-            own = name = given[node]
-            count = 1
-            while name in names:
-                count += 1
-                name = f"{own}_{count}"
-            names[name] = node
-    return list(names.items())
 
 
 def _parts(value: Any) -> Iterable[tuple[Any, Any]]:
@@ -128,12 +114,9 @@ def _place(elements: np.ndarray[Any, Any]) -> Place:
 
 
 def names_around(nodes: Sequence[Node]) -> list[tuple[str, Node]]:
-    """What the user's code calls arrays that these are made of.
-
-    What `named` gave comes first, then the variables of the function that is running, then those around it.
-    """
+    """What variables call arrays that these are made of: of the function that is running, then of those around it."""
     leaves = {_place(np.asarray(leaf.elements)): leaf for leaf in _native.leaves(nodes) if leaf.is_in_memory}
-    names = _given_names(nodes)
+    names = []
     for variables in frames_of_user():
         for name, value in named_values(variables):
             if isinstance(value, Array):
@@ -148,38 +131,87 @@ def _name_of_line(file: str, line: int) -> str:
     return f"{'file_' * (not stem[:1].isalpha())}{stem}_{line}"
 
 
-def _without_words(names: Sequence[tuple[str, Node]], inside: Container[Node]) -> Iterator[tuple[str, Node]]:
-    """The names of nodes inside; of a word of the language `mean_1`. Others of which it has none are left out."""
-    taken = {name for name, _ in names}
-    for name, node in names:
+def _beside(name: str, others: Container[str], first: int = 1) -> str:
+    """`mean_1`, or with another number, as none of the others is."""
+    return next(own for count in itertools.count(first) if (own := f"{name}_{count}") not in others)
+
+
+class Names:
+    """Names for nodes, each another one."""
+
+    def __init__(self, inside: Iterable[Node], variables: Sequence[tuple[str, Node]]) -> None:
+        self.of: dict[Node, str] = {}
+        self._inside = dict.fromkeys(inside)
+        self._counts: dict[str, int] = {}  # of nodes that have a name, with a number after it but for the first
+        self._own = {array._node: name for (_, name), array in list(_named.items())}
+        self._variables: dict[Node, str] = {}
+        for node in self._inside:
+            if name := self._own.get(node) or node.name:
+                self._give(node, name)
+        said = {name for name, _ in variables}
+        for name, node in variables:
+            self._give_variable(node, name, said)
+
+    def free(self, name: str) -> str:
+        """A name that nothing has, which is gone with that: this one, or with a number after it."""
         own = name
-        if node in inside and not is_name(name):
-            own = next(own for count in itertools.count(1) if (own := f"{name}_{count}") not in taken)
-            if not is_name(own):
-                continue
-            taken.add(own)
-        yield own, node
+        while own in self._counts:
+            self._counts[name] += 1
+            own = f"{name}_{self._counts[name]}"
+        self._counts[own] = 1
+        return own
+
+    def _give(self, node: Node, name: str) -> None:
+        self.of[node] = self.free(name)
+
+    def _give_variable(self, node: Node, name: str, said: Container[str]) -> None:
+        """Of a word of the language it is `mean_1`. Others that the language has no room for are none."""
+        if node in self._variables or node in self.of:
+            return
+        name = name if is_name(name) else _beside(name, said)
+        if name in self._counts or not is_name(name):
+            return
+        if node not in self._inside:
+            self._variables[node] = name
+        else:
+            self._give(node, name)
+
+    def give_followed(self) -> None:
+        """To those that go by a node with a name: `grad_w` to a gradient by w."""
+        for node in self._inside:
+            if node not in self.of and node.origin is not None:
+                origin, times = node.origin
+                if name := self.of.get(origin) or self._own.get(origin) or origin.name or self._variables.get(origin):
+                    self._give(node, "grad_" * times + name)
+
+    def give_lines(self) -> None:
+        """To those that have none so far, of the lines that made them, or what they go by."""
+        for node in self._inside:
+            origin, times = node.origin or (node, 0)
+            line = origin.line or node.line
+            if node not in self.of and line is not None:
+                self._give(node, "grad_" * times + self.of.get(origin, _name_of_line(*line)))
 
 
-def with_lines(nodes: Sequence[Node], names: Sequence[tuple[str, Node]]) -> list[tuple[str, Node]]:
-    """What `named` gave, these names, and others for all that nodes are made of and has none: by lines that made it."""
-    inside = dict.fromkeys(node for _, node in _native.names_in_program(nodes))
-    names = [*_given_names(nodes), *_without_words(names, inside)]
-    known = {node for _, node in names}
-    taken = {name for name, _ in names}
-    counts: dict[str, int] = {}  # of names that a line has so far
-    further: list[tuple[str, Node]] = []
-    for node in inside:
-        if node in known or node.line is None:
-            continue
-        own = _name_of_line(*node.line)
-        name = own
-        while name in taken:
-            counts[own] = counts.get(own, 1) + 1
-            name = f"{own}_{counts[own]}"
-        taken.add(name)
-        further.append((name, node))
-    return [*names, *further]
+def known_names(inside: Iterable[Node], variables: Sequence[tuple[str, Node]]) -> dict[Node, str]:
+    """What nodes are called: by `named`, as arguments, by these variables, or by what they go by."""
+    names = Names(inside, variables)
+    names.give_followed()
+    return names.of
+
+
+def all_names(inside: Iterable[Node], variables: Sequence[tuple[str, Node]] = ()) -> Names:
+    """The same, and of those without a name by the lines that made them."""
+    names = Names(inside, variables)
+    names.give_followed()
+    names.give_lines()
+    return names
+
+
+def with_lines(nodes: Sequence[Node], variables: Sequence[tuple[str, Node]] = ()) -> list[tuple[str, Node]]:
+    """Names of all that nodes are made of."""
+    names = all_names((node for _, node in _native.names_in_program(nodes)), variables)
+    return [(name, node) for node, name in names.of.items()]
 
 
 def names_of(nodes: Sequence[Node]) -> list[tuple[str, Node]]:
@@ -187,6 +219,37 @@ def names_of(nodes: Sequence[Node]) -> list[tuple[str, Node]]:
     return with_lines(nodes, names_around(nodes))
 
 
+def parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """Those of a function; none of one in C that does not say them."""
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        return []
+
+
+def parameter(function: Callable[..., Any], position: int) -> str:
+    """What a function calls what it is given there; "" where it does not say that."""
+    known = parameters(function)
+    is_one = position < len(known) and known[position].kind in (
+        inspect.Parameter.POSITIONAL_ONLY,
+        inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    )
+    return known[position].name if is_one else ""
+
+
 def name_of_place(variable: str, place: str) -> str:
     """`params_layers_0`, of the place "['layers'][0]" in params."""
     return re.sub(r"\W+", "_", variable + place).strip("_")
+
+
+def names_of_places(said: Sequence[str]) -> list[str]:
+    """These, each once, and of words of the language with a number: `mean_1`. "" is for what cannot be a name."""
+    taken = set(said)
+    names: list[str] = []
+    for name in said:
+        own = name
+        if not is_name(name) or name in names:
+            own = _beside(name, taken, 1 if name not in names else 2)
+            taken.add(own)
+        names.append(own if is_name(own) else "")
+    return names

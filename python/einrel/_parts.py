@@ -19,7 +19,6 @@ from ._compute import array_options, explain_options, run_options
 from ._dtypes import BY_NAME, is_floating
 from ._errors import run_traced
 from ._formula import Made, apply, needed, record, recorded, replayed
-from ._lines import line_of_user
 from ._names import with_lines
 from ._native import ExplainOptions, Node, Traced, Type
 
@@ -93,7 +92,7 @@ class Body:
         inside = {*arguments, *(node for one in made for node in one.results)}
         read = [*(node for one in made for node in one.operands), *results]
         self.outside = [node for node in dict.fromkeys(read) if node not in inside]
-        self.around = [Node.argument(node.type) for node in self.outside]
+        self.around = [Node.argument_like(node) for node in self.outside]
         images = dict(zip([*arguments, *self.outside], [*arguments, *self.around]))
         self._made: list[Made] = []
         with within_transformation(), recorded(self._made):
@@ -134,11 +133,10 @@ class Planned(Protocol):
 
 @dataclass(frozen=True)
 class Graph:
-    """A graph as one program, whose arrays are called by these names or by lines."""
+    """A graph as one program, whose arrays are called as in the user's code, or by lines of it."""
 
     traced: Traced
     results: Sequence[Node]
-    names: Sequence[tuple[str, Node]] = ()
 
     def labels(self) -> list[str]:
         """See `Planned`."""
@@ -146,15 +144,15 @@ class Graph:
 
     def explain(self, how: ExplainOptions, /) -> str:
         """See `Planned`."""
-        return _native.explain(self.results, how, with_lines(self.results, self.names))
+        return _native.explain(self.results, how, with_lines(self.results))
 
     def plan(self, how: ExplainOptions, /) -> str:
         """See `Planned`."""
-        return _native.plan(self.results, how, with_lines(self.results, self.names))
+        return _native.plan(self.results, how, with_lines(self.results))
 
     def html(self, how: ExplainOptions, /) -> str:
         """See `Planned`."""
-        return _native.html(self.results, how, with_lines(self.results, self.names))
+        return _native.html(self.results, how, with_lines(self.results))
 
 
 class Part(ABC):
@@ -163,11 +161,11 @@ class Part(ABC):
     Where an operand waits for arguments of a traced function, so do the results; else these are computed at once.
     """
 
-    def __init__(self, operands: Sequence[Node], kind: str) -> None:
+    def __init__(self, operands: Sequence[Node], title: str) -> None:
         self.operands = list(operands)
         self.results: list[Node] = []
         self.number = next(_numbers)
-        self.title = f"{kind} in {line_of_user()}"
+        self.title = title
         self.has_variables = have_variables(self.operands)
 
     @abstractmethod
@@ -316,7 +314,7 @@ class Stages:
         of_parts = (node for part in self.parts[count:] for node in part.operands)
         return {*self.wanted, *of_parts, *(node for given in self._given[count + 1 :] for node in given)}
 
-    def _programs(self, names: Sequence[tuple[str, Node]] = ()) -> list[_Program]:
+    def _programs(self) -> list[_Program]:
         """In the order in which they are computed."""
         programs = []
         for count, (made, traced) in enumerate(zip(self._between, self._traced)):
@@ -325,7 +323,7 @@ class Stages:
                 programs.append(_Program(part, part.title, part.times(), part.program()))
             if traced is not None:
                 title = f"after {self.parts[count - 1].title}" if count > 0 else f"before {self.parts[0].title}"
-                programs.append(_Program(traced, title, 1, Graph(traced, made, names)))
+                programs.append(_Program(traced, title, 1, Graph(traced, made)))
         return programs
 
     @cached_property
@@ -353,13 +351,13 @@ class Stages:
         own = ("batch", "planner", "planners") if batch not in self._labels[program] else ()
         return {name: value for name, value in options.items() if name not in own}
 
-    def _placements(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> list[Mapping[str, Any]]:
+    def _placements(self, options: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The option `placements` of each program: of its own inputs, by their names. Raises where none has one."""
         placements = options.get("placements")
-        programs = self._programs(names)
+        programs = self._programs()
         if not isinstance(placements, Mapping):  # left out, or said wrongly
             return [options] * len(programs)
-        called = {node: name for name, node in reversed(names)}
+        called = {node: node.name for node in self._arguments if node.name}
         inputs = [one.inputs(called) for one in programs]
         known = {name for pairs in inputs for name, _ in pairs}
         for name in placements:
@@ -422,44 +420,42 @@ class Stages:
         results = run_traced(traced, made, [nodes[place] for place in given], how, where)
         return [results[place] for place in wanted]
 
-    def explain(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> str:
+    def explain(self, options: Mapping[str, Any]) -> str:
         """How each program is computed, as text; options as of `Array.explain`."""
         if not self.parts:
-            return self._whole(names).explain(explain_options(**options))
-        return "\n".join(f"{one.heading}\n{one.planned.explain(how)}" for one, how in self._told(options, names))
+            return self._whole().explain(explain_options(**options))
+        return "\n".join(f"{one.heading}\n{one.planned.explain(how)}" for one, how in self._told(options))
 
-    def plan(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> str:
+    def plan(self, options: Mapping[str, Any]) -> str:
         """The plan as JSON, of several programs those of all: {"programs": [{"title", "times", "plan"}, ...]}."""
         if not self.parts:
-            return self._whole(names).plan(explain_options(**options))
+            return self._whole().plan(explain_options(**options))
         programs = [
             {"title": one.title, "times": one.times, "plan": json.loads(one.planned.plan(how))}
-            for one, how in self._told(options, names)
+            for one, how in self._told(options)
         ]
         return json.dumps({"programs": programs})
 
-    def html(self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]) -> str:
+    def html(self, options: Mapping[str, Any]) -> str:
         """The plan as a page for a browser, of several programs with a frame for each."""
         if not self.parts:
-            return self._whole(names).html(explain_options(**options))
+            return self._whole().html(explain_options(**options))
         frames = [
             f'<h2>{html.escape(one.heading)}</h2>\n<iframe srcdoc="{html.escape(one.planned.html(how), quote=True)}" '
             'style="width: 100%; height: 90vh; border: 0"></iframe>'
-            for one, how in self._told(options, names)
+            for one, how in self._told(options)
         ]
         return _PAGE.format(count=len(frames), frames="\n".join(frames))
 
-    def _whole(self, names: Sequence[tuple[str, Node]]) -> Planned:
+    def _whole(self) -> Planned:
         """A function that is one program."""
         (traced,) = self._traced
         assert traced is not None  # it gives something
-        return Graph(traced, self.wanted, names)
+        return Graph(traced, self.wanted)
 
-    def _told(
-        self, options: Mapping[str, Any], names: Sequence[tuple[str, Node]]
-    ) -> Iterator[tuple[_Program, ExplainOptions]]:
+    def _told(self, options: Mapping[str, Any]) -> Iterator[tuple[_Program, ExplainOptions]]:
         """Each program, and how to explain it."""
-        for one, own in zip(self._programs(names), self._placements(options, names)):
+        for one, own in zip(self._programs(), self._placements(options)):
             yield one, explain_options(**self._options_of(one.key, own))
 
 

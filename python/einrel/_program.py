@@ -361,7 +361,8 @@ def program_of(outputs: Mapping[str, Array], inputs: Mapping[str, Array]) -> Pro
     ]
     if not named[0]:
         raise ProgramError("a program without outputs computes nothing; name one: {'y': array}")
-    return Program(_native.program_text(*named), None, "<arrays>")
+    text, _ = _native.program_text(*(sorted(given.items()) for given in named))
+    return Program(text, None, "<arrays>")
 
 
 def _lazy(array: Any) -> Array:

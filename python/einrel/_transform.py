@@ -17,6 +17,7 @@ from ._array import Array, asarray, identity, node_of
 from ._creation import zeros
 from ._dtypes import BY_NAME, is_complex, is_floating
 from ._formula import Definition, apply, kept, record, recorded
+from ._lines import made_with
 from ._native import Node, Type, check, gradient_graph
 from ._numbers import Course, TracedNumber, is_number
 from ._parts import differentiate_by, in_order, part_of, within_transformation
@@ -92,7 +93,7 @@ def _found_slopes(of: Node, by: Sequence[Node], may_be_zero: bool) -> list[Node]
         return _slopes_in(copy, copies)
     if not may_be_zero and None in found:
         raise _no_slope(by[found.index(None)])
-    return [slope or zeros_like(node) for slope, node in zip(found, by)]
+    return [slope or zero_slope(node) for slope, node in zip(found, by)]
 
 
 def _no_slope(by: Node) -> _native.ProgramError:
@@ -143,6 +144,7 @@ def _slopes_through_parts(of: Node, by: Sequence[Node], left: Sequence[Node]) ->
     def add(slopes: Mapping[Node, Node]) -> None:
         for node, slope in slopes.items():
             flows[node] = (Array(flows[node]) + Array(slope))._node if node in flows else slope
+            flows[node].be_gradient_by(node)
 
     add(slopes_before(of, len(parts)))
     for count, part in reversed(list(enumerate(parts))):
@@ -156,8 +158,11 @@ def _slopes_through_parts(of: Node, by: Sequence[Node], left: Sequence[Node]) ->
         used = set(_native.leaves(list(found.values())))
         wanted = {j: argument for j, argument in zip(on_way, arguments) if argument in used}
         if wanted:
-            slopes = part.slopes(into, [j in wanted for j in range(len(part.operands))])
-            values = [slopes[j] or zeros_like(part.operands[j]) for j in wanted]
+            with made_with(part.results[0]):
+                slopes = part.slopes(into, [j in wanted for j in range(len(part.operands))])
+                values = [slopes[j] or zero_slope(part.operands[j]) for j in wanted]
+            for j, value in zip(wanted, values):
+                value.be_gradient_by(part.operands[j])
             add(dict(zip(found, _native.substituted(list(found.values()), list(wanted.values()), values))))
     return [flows.get(node) for node in by]
 
@@ -177,9 +182,11 @@ def total_flow(results: Iterable[tuple[Node, Node]]) -> Node:
     return functools.reduce(operator.add, parts)._node
 
 
-def zeros_like(like: Node) -> Node:
-    """0 in its shape and type."""
-    return zeros(like.type.shape, dtype=BY_NAME[like.type.dtype])._node
+def zero_slope(by: Node) -> Node:
+    """How what is not made of a node changes with it: 0 in its shape and type."""
+    slope = zeros(by.type.shape, dtype=BY_NAME[by.type.dtype])._node
+    slope.be_gradient_by(by)
+    return slope
 
 
 @overload

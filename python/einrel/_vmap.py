@@ -31,6 +31,7 @@ from ._formula import (
     needed,
     recorded,
 )
+from ._lines import made_with
 from ._native import Node, Type, gradient_graph
 from ._parts import Part, within_transformation
 from ._reductions import sum as sum_
@@ -103,7 +104,9 @@ def _sample_type(dtype: str, shape: tuple[int, ...]) -> Type:
 
 def spread(node: Node, count: int) -> Node:
     """The same for every sample."""
-    return broadcast_to(Array(node), (count, *node.type.shape))._node
+    many = broadcast_to(Array(node), (count, *node.type.shape))._node
+    many.stand_for(node)
+    return many
 
 
 class _Samples:
@@ -158,7 +161,7 @@ class _Samples:
             self._follow_slopes_of_one(made, are_batched[1:])
         elif any(are_batched):
             operands = [self._images.get(node, node) for node in made.operands]
-            self._images.update(zip(made.results, self._all_at_once(made.by, operands, are_batched)))
+            made.become(self._all_at_once(made.by, operands, are_batched), self._images)
         for node in made.results:
             if node in self._own and node not in self._images:
                 (self._images[node],) = Apart()(spread(node, self._count))
@@ -176,7 +179,8 @@ class _Samples:
         if isinstance(by, Slopes):
             return slopes_of(sum_(Array(operands[0]))._node, operands[1:])
         if isinstance(by, Part):
-            return by.of_samples(operands, are_batched, self._count)
+            with made_with(by.results[0]):
+                return by.of_samples(operands, are_batched, self._count)
         found: list[Node] = by(*operands)
         return found
 

@@ -46,9 +46,8 @@ class Names {
   api::Variable variable_of(const Walk::Place& place) {
     const std::shared_ptr<const Definition>& definition = place.node->definition();
     const auto given = given_.find(place.node);
-    if (place.is_leaf && given != given_.end()) return input_of(given->second, *place.node->type());
     if (place.is_leaf) {
-      const std::string name = fresh("x", leaves_);
+      const std::string name = given == given_.end() ? fresh("x", leaves_) : given->second;
       return leaf_ ? leaf_(name, *place.node) : input_of(name, *place.node->type());
     }
     std::vector<api::Variable> operands;
@@ -73,7 +72,7 @@ class Names {
 
   std::map<const Node*, std::string> given_;
   std::set<std::string> taken_;
-  std::function<api::Variable(const std::string& name, const Node& leaf)> leaf_;  // of those without a given name
+  std::function<api::Variable(const std::string& name, const Node& leaf)> leaf_;  // else an input
   std::size_t leaves_ = 0;
   std::size_t computed_ = 0;
   std::vector<api::Variable> variables_;  // by place
@@ -142,9 +141,8 @@ api::Expression number_in(const api::Tensor& tensor) {
 
 /// Names of a program's arrays. `computed` are the outputs, in order. Throws UserError, where they are no outputs or
 /// inputs.
-std::map<const Node*, std::string> names_of(const std::map<std::string, NodePtr>& outputs,
-                                            const std::vector<NodePtr>& computed,
-                                            const std::map<std::string, NodePtr>& inputs) {
+std::map<const Node*, std::string> names_of(const GivenNames& outputs, const std::vector<NodePtr>& computed,
+                                            const GivenNames& inputs) {
   std::map<const Node*, std::string> names;
   const auto add = [&](const std::string& name, const NodePtr& node) {
     const auto [other, is_new] = names.emplace(node.get(), name);
@@ -181,9 +179,26 @@ std::map<const Node*, std::string> sayable(const GivenNames& given) {
   return names;
 }
 
+/// Names of what lies in a walk as copies of these.
+void add_alike(std::map<const Node*, std::string>& names, const Walk& walk, const GivenNames& given) {
+  std::map<std::int64_t, const std::string*> by_identity;
+  for (const auto& [name, node] : given) by_identity.emplace(node->identity(), &name);
+  for (const Walk::Place& place : walk.places()) {
+    const auto found = by_identity.find(place.node->identity());
+    if (found != by_identity.end()) names.emplace(place.node, *found->second);
+  }
+}
+
+GivenNames names_in(const Walk& walk, const Names& names) {
+  GivenNames all;
+  for (std::size_t place = 0; place < walk.places().size(); ++place)
+    all.emplace_back(names[place].name(), walk.places()[place].node->shared_from_this());
+  return all;
+}
+
 }  // namespace
 
-std::string program_text(const std::map<std::string, NodePtr>& outputs, const std::map<std::string, NodePtr>& inputs) {
+TextOfNodes program_text(const GivenNames& outputs, const GivenNames& inputs, const GivenNames& names) {
   std::vector<NodePtr> wanted;
   std::vector<NodePtr> given;
   for (const auto& [name, node] : outputs) wanted.push_back(node);
@@ -192,7 +207,7 @@ std::string program_text(const std::map<std::string, NodePtr>& outputs, const st
   if (!graph.left.empty())
     throw api::UserError("the results are made of the inputs by what is no part of a program: " +
                          graph.left.front().second);
-  const std::map<const Node*, std::string> names = names_of(outputs, graph.of, inputs);
+  std::map<const Node*, std::string> given_names = names_of(outputs, graph.of, inputs);
   std::size_t reached = 0;
   for (const auto& [name, node] : inputs) {
     if (!graph.are_reached[reached++]) throw api::UserError("nothing is made of the input " + name);
@@ -200,7 +215,11 @@ std::string program_text(const std::map<std::string, NodePtr>& outputs, const st
   std::vector<NodePtr> all = given;  // first, so that leaves over the same elements go by the name of one of these
   all.insert(all.end(), graph.of.begin(), graph.of.end());
   const Walk walk(all, share_elements(given));
-  const Names variables(walk, names, [](const std::string& name, const Node& leaf) {
+  add_alike(given_names, walk, names);
+  std::set<const Node*> are_inputs;
+  for (const NodePtr& node : given) are_inputs.insert(node.get());
+  const Names variables(walk, std::move(given_names), [&](const std::string& name, const Node& leaf) {
+    if (are_inputs.count(&leaf) != 0) return input_of(name, *leaf.type());
     std::string extents;
     for (const std::int64_t extent : leaf.type()->shape) extents += std::to_string(extent) + ",";
     if (!leaf.type()->shape.empty() || !leaf.value())
@@ -213,7 +232,7 @@ std::string program_text(const std::map<std::string, NodePtr>& outputs, const st
     const api::Variable& result = variables[walk.wanted()[given.size() + results.size()]];
     results.push_back(result.name() == name ? result : renamed(name, result, node->type()->shape));  // a gradient, say
   }
-  return api::Program::build(results).text();
+  return {api::Program::build(results).text(), names_in(walk, variables)};
 }
 
 Value output_value(const api::Tensor& tensor, const std::vector<NodePtr>& leaves) {
@@ -248,11 +267,7 @@ std::vector<Value> Compiled::run(const std::vector<NodePtr>& leaves, const api::
 
 GivenNames names_in_program(const std::vector<NodePtr>& nodes) {
   const Walk walk(nodes);
-  const Names names(walk);
-  GivenNames all;
-  for (std::size_t place = 0; place < walk.places().size(); ++place)
-    all.emplace_back(names[place].name(), walk.places()[place].node->shared_from_this());
-  return all;
+  return names_in(walk, Names(walk));
 }
 
 std::vector<NodePtr> leaves_of(const std::vector<NodePtr>& nodes) {

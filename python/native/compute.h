@@ -2,7 +2,6 @@
 
 #include <einrel/program.h>
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -19,6 +18,11 @@ Value output_value(const api::Tensor& tensor, const std::vector<NodePtr>& leaves
 
 /// What Python calls nodes.
 using GivenNames = std::vector<std::pair<std::string, NodePtr>>;
+
+struct TextOfNodes {
+  std::string text;
+  GivenNames names;  ///< of all that it says
+};
 
 /// What computes a graph of certain definitions for leaves of certain types.
 class Compiled {
@@ -39,7 +43,8 @@ class Compiled {
 
 /// The program that makes these outputs of these inputs, in the language; numbers are part of it. Throws UserError
 /// where an output has been computed, an input is none, and where arrays are needed that are not among them.
-std::string program_text(const std::map<std::string, NodePtr>& outputs, const std::map<std::string, NodePtr>& inputs);
+/// `names` are what else is called so, and what is like it: copies that show how outputs are made of inputs.
+TextOfNodes program_text(const GivenNames& outputs, const GivenNames& inputs, const GivenNames& names);
 
 /// Computes all of these at once; they keep their values, and so does what Python holds of what is computed on the way
 /// (held.h). Throws UserError, RunError.

@@ -126,7 +126,20 @@ void bind_nodes(nb::module_& module) {
                       throw nb::type_error("operands of other types than those of the definition, or another number");
                     return made_here(std::make_shared<Node>(definition, std::move(operands)));
                   })
-      .def_static("argument", [](const TypePtr& type) { return std::make_shared<Node>(type, std::nullopt); })
+      .def_static(
+          "argument",
+          [](const TypePtr& type, std::string name) {
+            NodePtr node = made_here(std::make_shared<Node>(type, std::nullopt));
+            node->set_name(std::move(name));
+            return node;
+          },
+          nb::arg("type"), nb::arg("name") = "")
+      .def_static("argument_like",
+                  [](const NodePtr& node) {
+                    NodePtr made = std::make_shared<Node>(node->type(), std::nullopt);
+                    made->set_origin(node);
+                    return made;
+                  })
       .def_prop_ro("type", &Node::type)
       .def_static(
           "made_of",
@@ -146,6 +159,14 @@ void bind_nodes(nb::module_& module) {
                     made->set_line(node->line());
                     return made;
                   })
+      .def_prop_rw("name", &Node::name, &Node::set_name)
+      .def_prop_ro("origin",
+                   [](const Node& node) {
+                     const std::optional<Node::Origin> origin = node.origin();
+                     return origin ? std::optional(std::pair(origin->node, origin->times)) : std::nullopt;
+                   })
+      .def("stand_for", &Node::set_origin, nb::arg("node"))
+      .def("be_gradient_by", &Node::set_gradient_by, nb::arg("node"))
       .def_prop_ro("line",
                    [](const Node& node) {
                      const UserLine& line = node.line();
@@ -171,5 +192,7 @@ NB_MODULE(_native, module) {
   bind_definitions(module);
   bind_nodes(module);
   module.def("exchange_bf16", &exchange_bf16);
+  module.def("push_line_of", [](const Node& node) { push_line(node.line()); });
+  module.def("pop_line", &pop_line);
   bind_programs(module);
 }

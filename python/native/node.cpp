@@ -87,13 +87,41 @@ NodePtr Node::copy(std::vector<NodePtr> operands) {
   made->identity_ = identity_;
   made->original_ = original();
   made->is_apart_ = is_apart_;
-  made->line_ = line_;
+  made->set_origin(shared_from_this());
   return made;
 }
 
 NodePtr Node::original() {
   NodePtr original = original_.lock();
   return original ? original : shared_from_this();
+}
+
+std::optional<Node::Origin> Node::origin() const {
+  if (definition_ && !operands_.empty()) {
+    if (const auto* const gradient = std::get_if<Gradient>(&definition_->meaning()))
+      return followed(operands_[gradient->which + 1], 1);
+    if (is_apart_) return followed(operands_.front(), 0);
+  }
+  NodePtr node = origin_.lock();
+  return node ? std::optional(Origin{std::move(node), times_}) : std::nullopt;
+}
+
+Node::Origin Node::followed(const NodePtr& node, std::size_t times) {
+  std::optional<Origin> origin = node->origin();
+  return origin ? Origin{std::move(origin->node), origin->times + times} : Origin{node, times};
+}
+
+void Node::set_origin(const NodePtr& node) {
+  const Origin origin = followed(node, 0);
+  origin_ = origin.node;
+  times_ = origin.times;
+  line_ = node->line_;
+}
+
+void Node::set_gradient_by(const NodePtr& node) {
+  const Origin origin = followed(node, 1);
+  origin_ = origin.node;
+  times_ = origin.times;
 }
 
 api::Input Node::input() const {

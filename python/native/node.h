@@ -8,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "definition.h"
@@ -77,11 +79,26 @@ class Node : public std::enable_shared_from_this<Node> {
   /// Where in the user's code it was made, if that is known; a copy where the other one was.
   const UserLine& line() const { return line_; }
   void set_line(const UserLine& line) { line_ = line; }
+  /// What the user's code calls it; of arguments of functions that are traced.
+  const std::string& name() const { return name_; }
+  void set_name(std::string name) { name_ = std::move(name); }
+  /// What it goes by in what is said of it, where it has no name of its own.
+  struct Origin {
+    NodePtr node;       ///< that goes by no other one
+    std::size_t times;  ///< that a gradient by it was taken; 0 where it stands for that node
+  };
+  std::optional<Origin> origin() const;
+  /// It stands for that one, of which it is a copy, or which it is of many samples: it was made where that one was.
+  void set_origin(const NodePtr& node);
+  /// It is how something changes with that one.
+  void set_gradient_by(const NodePtr& node);
   /// The same elements elsewhere.
   void hold(Value value) { value_ = std::move(value); }
 
  private:
   friend class Walk;
+  /// What goes by that node, so often as a gradient by it.
+  static Origin followed(const NodePtr& node, std::size_t times);
   /// Its operands need not be there for it.
   void consume_nothing();
 
@@ -95,6 +112,9 @@ class Node : public std::enable_shared_from_this<Node> {
   bool is_traced_ = false;
   bool is_apart_ = false;
   UserLine line_;
+  std::string name_;
+  std::weak_ptr<Node> origin_;
+  std::size_t times_ = 0;  ///< that a gradient by its origin was taken
   std::int64_t number_;
   std::int64_t identity_;
   std::weak_ptr<Node> original_;

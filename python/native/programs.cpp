@@ -493,7 +493,13 @@ void bind_programs(nb::module_& module) {
   module.def("html", [](const std::vector<NodePtr>& nodes, const api::ExplainOptions& how, const GivenNames& names) {
     return drawn(named(nodes, names)->lasting(), how);
   });
-  module.def("program_text", &program_text, nb::arg("outputs"), nb::arg("inputs"));
+  module.def(
+      "program_text",
+      [](const GivenNames& outputs, const GivenNames& inputs, const GivenNames& names) {
+        TextOfNodes made = program_text(outputs, inputs, names);
+        return std::pair(std::move(made.text), std::move(made.names));
+      },
+      nb::arg("outputs"), nb::arg("inputs"), nb::arg("names") = GivenNames());
   module.def("check", [](const std::vector<NodePtr>& nodes) { compiled(Walk(nodes)); });
   module.def("gradient_graph", [](const std::vector<NodePtr>& of, const std::vector<NodePtr>& by) {
     GradientGraph graph = gradient_graph(of, by);

@@ -100,7 +100,7 @@ def test_inputs_of_a_module_are_called_as_parameters() -> None:
     np.testing.assert_allclose(np.asarray(jitted(*arguments, **{"ü": x + 9})), function(*arguments, **{"ü": x + 9}))
     source = jitted.source(*arguments, **{"ü": x})
     named = dict.fromkeys(re.findall(r'^    "(\w+)": \(', source.split("OUTPUTS")[0], re.MULTILINE))
-    assert set(named) == {"x_a", "x_b", "inputs", "result0_2", "jnp", "max_", "t1", "more", "more_2", "x"}
+    assert set(named) == {"x_a", "x_b", "inputs", "result0_2", "jnp", "max_1", "t1", "more", "more_2", "x"}
 
 
 def test_results_are_arguments_again() -> None:
