@@ -91,23 +91,24 @@ class DeviceModule {
     ProgramLines program =
         program_lines({graph_, report_.plan, &report_.costs, fold(graph_, {report_}), outputs()}, library_, needs_);
     if (counts_steps()) program.results.emplace_back("\"iteration\": states[\"iteration\"] + 1");
-    std::string text;
-    for (const Lines& function : program.functions) text += fmt::format("\n\n{}\n", fmt::join(function, "\n"));
-    return text + function_text("_program(inputs, states", "One step, of the parts that one device has.", program);
+    return function_text("_program(inputs, states", "One step, of the parts that one device has.", program);
   }
 
   std::string initial_text() {
     ProgramLines program;
     if (compiled_.initial) {
       const EinGraph& graph = compiled_.initial->graph;
-      program = program_lines({graph, whole_plan(graph), nullptr, unfolded(graph), {}}, library_, needs_);
+      program = program_lines({graph, whole_plan(graph), nullptr, fold(graph, {}), {}}, library_, needs_);
     }
     if (counts_steps()) program.results.push_back(fmt::format("\"iteration\": {}", number("0", DType::i64)));
     return function_text("_initial(inputs", "The states before the first step, whole.", program);
   }
 
+  /// After those that it calls.
   std::string function_text(std::string_view head, std::string_view about, const ProgramLines& program) const {
-    std::string text = fmt::format("\n\ndef {}{}):\n    \"\"\"{}\"\"\"\n", head, library_.parameters, about);
+    std::string text;
+    for (const Lines& function : program.functions) text += fmt::format("\n\n{}\n", fmt::join(function, "\n"));
+    text += fmt::format("\n\ndef {}{}):\n    \"\"\"{}\"\"\"\n", head, library_.parameters, about);
     for (const std::string& line : program.lines) text += line.empty() ? "\n" : fmt::format("    {}\n", line);
     return text + fmt::format("    return {{{}}}\n", fmt::join(program.results, ", "));
   }

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include "base/text.h"
 #include "einsum/graph/print.h"
 #include "einsum/graph/vertex_facts.h"
+#include "einsum/graph/vertex_parameters.h"
 #include "export/layers.h"
 #include "export/python_names.h"
 #include "export/step_lines.h"
@@ -76,6 +78,48 @@ class Statements {
   std::map<std::string, std::size_t> last_use_;
 };
 
+/// A parameter where a function is called, or where its value stands in the function.
+struct ParameterText {
+  const Variables& scalars;
+  std::string operator()(const ScalarValue& scalar) const { return scalars.at(scalar.name); }
+  std::string operator()(const Constant& seed) const {
+    return std::visit([](auto number) { return fmt::format("{}", number); }, seed.value);
+  }
+  std::string operator()(const RandomStream& stream) const { return fmt::format("{}", stream.number); }
+};
+
+/// Whether a function is given it: scalars, and numbers that differ from time to time.
+bool is_argument(const std::vector<VertexParameter>& times) {
+  const auto is_another = [&](const VertexParameter& each) { return each != times.front(); };
+  return std::holds_alternative<ScalarValue>(times.front()) || std::any_of(times.begin(), times.end(), is_another);
+}
+
+std::string parameter_name(const std::vector<VertexParameter>& times) {
+  if (std::holds_alternative<Constant>(times.front())) return "seed";
+  if (std::holds_alternative<RandomStream>(times.front())) return "stream";
+  std::vector<std::string> names;
+  for (const VertexParameter& each : times) names.push_back(std::get<ScalarValue>(each).name);
+  return without_number(names);
+}
+
+/// The vertex with the number of the parameter, of those in the places of its formula, for each stream.
+Vertex with_numbered_streams(const Vertex& vertex, const std::vector<std::size_t>& takes) {
+  std::vector<VertexParameter> parameters = parameters_of(vertex);
+  for (std::size_t p = 0; p < takes.size(); ++p) {
+    if (auto* const stream = std::get_if<RandomStream>(&parameters[p]))
+      stream->number = static_cast<std::uint32_t>(takes[p]);
+  }
+  return with_parameters(vertex, parameters);
+}
+
+/// What the values and parameters of a layer are called in its function, and tensors in its comments. Numbers that are
+/// no arguments stand for themselves.
+struct LayerNames {
+  Lines variables;
+  Lines tensors;
+  Lines parameters;
+};
+
 class ProgramWriter {
  public:
   ProgramWriter(const DeviceProgram& of, const ArrayLibrary& library, ModuleNeeds& needs)
@@ -91,7 +135,8 @@ class ProgramWriter {
     for (const VertexId output : of_.outputs) kept.insert(output.index);
     const auto items = with_layers(of_.graph, of_.plan, program_, of_.folding, kept);
     for (const auto& item : items) {
-      if (std::holds_alternative<Layer>(item)) functions_.push_back(names_.unused("layer"));
+      if (std::holds_alternative<Layer>(item))
+        functions_.push_back(names_.unused(of_.costs == nullptr ? "initial_layer" : "layer"));
       if (const auto* const step = std::get_if<DeviceStep>(&item))
         named_.insert(step->reads.begin(), step->reads.end());
     }
@@ -145,7 +190,11 @@ class ProgramWriter {
     statements_.add("# " + printable(formula(vertex, of_.graph)));
     statements_.add(facts_lines({step.vertex}));
     write_moves();
-    add_step(statements_, step, variables_, compute_lines(of_.graph, vertex, step, variables_, scalars_));
+    add_step(statements_, step, variables_,
+             compute_lines({of_.graph, vertex, of_.plan.vertices[step.vertex], mesh_, Lines(vertex.inputs.size()),
+                            [&](const std::string& name) { return scalars_.at(name); },
+                            [](std::uint32_t stream) { return fmt::format("{}", stream); }},
+                           step, variables_));
   }
 
   /// Those that are to be written, under the comment of what needs them.
@@ -162,8 +211,7 @@ class ProgramWriter {
 
   void write(const Layer& layer) {
     const std::string& name = functions_[made_.functions.size()];
-    const std::set<std::string> scalars = scalars_of(layer);
-    made_.functions.push_back(function_of(layer, name, scalars));
+    made_.functions.push_back(function_of(layer, name));
     for (const std::vector<std::size_t>& values : layer.values) {
       for (std::size_t a = 0; a < layer.arguments; ++a) {
         if (has_variable(values[a])) read_from_dict(values[a]);
@@ -171,11 +219,14 @@ class ProgramWriter {
     }
     statements_.add("");
     write_moves();
-    for (const std::vector<std::size_t>& values : layer.values) {
+    for (std::size_t time = 0; time < layer.values.size(); ++time) {
+      const std::vector<std::size_t>& values = layer.values[time];
       Lines arguments;
       for (std::size_t a = 0; a < layer.arguments; ++a)
         arguments.push_back(has_variable(values[a]) ? variables_[values[a]] : in_dict(values[a]));
-      for (const std::string& scalar : scalars) arguments.push_back(scalars_.at(scalar));
+      for (const std::vector<VertexParameter>& each : layer.parameters) {
+        if (is_argument(each)) arguments.push_back(std::visit(ParameterText{scalars_}, each[time]));
+      }
       add_parameters(arguments);
       Lines results;
       for (const std::size_t result : layer.results) results.push_back(variables_[values[result]]);
@@ -195,14 +246,6 @@ class ProgramWriter {
     if (!library_.parameters.empty()) arguments.emplace_back(library_.parameters.substr(2));
   }
 
-  std::set<std::string> scalars_of(const Layer& layer) const {
-    std::set<std::string> names;
-    for (const DeviceStep& step : layer.steps) {
-      if (!step.move) add_scalars_read(of_.graph.vertices[step.vertex], names);
-    }
-    return names;
-  }
-
   /// The tensor that a value of a layer is, or is moved from, by the time.
   std::string tensor_name(const Layer& layer, std::size_t value) const {
     std::vector<std::string> names;
@@ -211,11 +254,11 @@ class ProgramWriter {
     return without_number(names);
   }
 
-  Lines function_of(const Layer& layer, const std::string& name, const std::set<std::string>& scalars) {
+  Lines function_of(const Layer& layer, const std::string& name) {
     PythonNames names(library_.names);
-    Lines variables;
-    Lines tensors;  // as comments name them
-    Variables of_scalars;
+    LayerNames named;
+    Lines& variables = named.variables;
+    Lines& tensors = named.tensors;
     const auto add_name = [&](std::size_t value, std::string_view moved, std::string_view if_taken) {
       const std::string tensor = tensor_name(layer, value);
       std::string unused = names.unused(fmt::format("{}{}", tensor, moved));
@@ -230,15 +273,19 @@ class ProgramWriter {
                                                [&](const auto& values) { return is_moved(values[a]); });
       add_name(a, is_always_moved ? "_moved" : "", "");
     }
-    for (const std::string& scalar : scalars) of_scalars[scalar] = names.unused(scalar);
+    for (const std::vector<VertexParameter>& each : layer.parameters)
+      named.parameters.push_back(is_argument(each) ? names.unused(parameter_name(each))
+                                                   : std::visit(ParameterText{scalars_}, each.front()));
     for (const DeviceStep& step : layer.steps) {
       add_name(step.gives, step.move ? "_moved" : "", "_next");
       if (step.move) tensors.back() = tensors[step.reads.front()];
     }
-    const Statements statements = statements_of(layer, variables, tensors, of_scalars);
+    const Statements statements = statements_of(layer, named);
     Lines parameters(variables.begin(), variables.begin() + static_cast<std::ptrdiff_t>(layer.arguments));
     std::set<std::string> kept(parameters.begin(), parameters.end());
-    for (const auto& [scalar, variable] : of_scalars) parameters.push_back(variable);
+    for (std::size_t p = 0; p < layer.parameters.size(); ++p) {
+      if (is_argument(layer.parameters[p])) parameters.push_back(named.parameters[p]);
+    }
     add_parameters(parameters);
     Lines results;
     for (const std::size_t result : layer.results) results.push_back(variables[result]);
@@ -253,23 +300,29 @@ class ProgramWriter {
     return lines;
   }
 
-  Statements statements_of(const Layer& layer, const Lines& variables, const Lines& tensors, const Variables& scalars) {
+  Statements statements_of(const Layer& layer, const LayerNames& named) {
     Statements statements;
     std::vector<DeviceStep> moves;
     const auto first =
         std::find_if(layer.steps.begin(), layer.steps.end(), [](const auto& step) { return !step.move; });
-    for (const DeviceStep& step : layer.steps) {
+    for (std::size_t s = 0; s < layer.steps.size(); ++s) {
+      const DeviceStep& step = layer.steps[s];
       if (step.move) {
         moves.push_back(step);
         continue;
       }
-      const auto [graph, vertex] = renamed(step, tensors);
+      const auto [graph, vertex] = renamed(layer, s, named);
       if (step.vertex != first->vertex) statements.add("");
       statements.add("# " + printable(formula(vertex, graph)));
       statements.add(facts_lines(vertices_of(layer, step)));
       for (const DeviceStep& move : std::exchange(moves, {}))
-        add_step(statements, move, variables, move_lines(move, variables));
-      add_step(statements, step, variables, compute_lines(graph, vertex, step, variables, scalars));
+        add_step(statements, move, named.variables, move_lines(move, named.variables));
+      const Vertex computed = with_numbered_streams(vertex, layer.takes[s]);
+      add_step(statements, step, named.variables,
+               compute_lines({graph, computed, of_.plan.vertices[step.vertex], mesh_, Lines(vertex.inputs.size()),
+                              [](const std::string& name) { return name; },
+                              [&](std::uint32_t parameter) { return named.parameters[parameter]; }},
+                             step, named.variables));
     }
     return statements;
   }
@@ -282,16 +335,23 @@ class ProgramWriter {
     return computed.size() == 1 ? computed.front() : fmt::format("{} to {}", computed.front(), computed.back());
   }
 
-  /// A vertex with what it reads, under these names.
-  std::pair<EinGraph, Vertex> renamed(const DeviceStep& step, const Lines& tensors) const {
+  /// A vertex with what it reads and takes, under these names.
+  std::pair<EinGraph, Vertex> renamed(const Layer& layer, std::size_t s, const LayerNames& named) const {
+    const DeviceStep& step = layer.steps[s];
     EinGraph graph;
     Vertex vertex = of_.graph.vertices[step.vertex];
     for (const VertexId input : vertex.inputs) graph.vertices.push_back(of_.graph[input]);
     const std::vector<std::size_t> operands = operands_read(vertex);
-    for (std::size_t r = 0; r < operands.size(); ++r) graph.vertices[operands[r]].name = tensors[step.reads[r]];
+    for (std::size_t r = 0; r < operands.size(); ++r) graph.vertices[operands[r]].name = named.tensors[step.reads[r]];
     for (std::size_t i = 0; i < vertex.inputs.size(); ++i) vertex.inputs[i] = VertexId{i};
-    vertex.name = tensors[step.gives];
-    return {std::move(graph), std::move(vertex)};
+    vertex.name = named.tensors[step.gives];
+    std::vector<VertexParameter> parameters;
+    for (const std::size_t p : layer.takes[s]) {
+      const VertexParameter& first = layer.parameters[p].front();
+      const bool is_named = is_argument(layer.parameters[p]) && !std::holds_alternative<RandomStream>(first);
+      parameters.push_back(is_named ? ScalarValue{named.parameters[p]} : first);
+    }
+    return {std::move(graph), with_parameters(std::move(vertex), parameters)};
   }
 
   static std::vector<std::size_t> vertices_of(const Layer& layer, const DeviceStep& step) {
@@ -313,15 +373,8 @@ class ProgramWriter {
     return {fmt::format("# {}; {}", cut_text(cut_of(of_.graph.vertices[first], of_.plan.vertices[first])), moved)};
   }
 
-  Lines compute_lines(const EinGraph& graph, const Vertex& vertex, const DeviceStep& step, const Lines& variables,
-                      const Variables& scalars) {
-    DeviceVertex of{graph,
-                    vertex,
-                    of_.plan.vertices[step.vertex],
-                    mesh_,
-                    Lines(vertex.inputs.size()),
-                    [&](const std::string& name) { return scalars.at(name); }};
-    const std::vector<std::size_t> operands = operands_read(vertex);
+  Lines compute_lines(DeviceVertex of, const DeviceStep& step, const Lines& variables) {
+    const std::vector<std::size_t> operands = operands_read(of.vertex);
     for (std::size_t r = 0; r < operands.size(); ++r) of.operands[operands[r]] = variables[step.reads[r]];
     return vertex_lines(of, variables[step.gives], library_, needs_);
   }

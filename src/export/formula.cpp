@@ -135,7 +135,7 @@ class FormulaWriter {
     const FormulaText seed = argument(pop());
     (op.function == RandomFunction::uniform ? needs_.uniform : needs_.normal) = true;
     return {{fmt::format("_{}({}, {}, {}, {}, {})", name_of(op.function), seed.text.text, position.text.text,
-                         iteration.text.text, op.stream, type_text(type_))},
+                         iteration.text.text, leaves_.stream(op.stream), type_text(type_))},
             type_};
   }
   /// Nothing ends a run on devices: what lies outside reads, or adds, nothing.

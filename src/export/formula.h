@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -14,6 +15,7 @@ struct FormulaLeaves {
   std::function<PythonText(std::size_t operand)> operand;
   std::function<PythonText(std::size_t label)> position;  ///< i64, the label's positions in the whole tensor
   std::function<std::string(const std::string& name)> scalar;
+  std::function<std::string(std::uint32_t number)> stream;  ///< of random numbers
 };
 
 /// A formula of arrays whose dimensions are aligned, as an array.

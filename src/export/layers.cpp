@@ -157,7 +157,7 @@ class LayerFinder {
 
   std::string key_of(const Vertex& vertex) const {
     ByteKey key;
-    put_computation_of_inputs(key, vertex, graph_);
+    put_computation_of_inputs(key, without_parameters(vertex), graph_);
     return key.take();
   }
 
@@ -166,7 +166,7 @@ class LayerFinder {
     std::vector<Givers> givers;
     for (const StepList& each : times) givers.push_back(givers_of(each));
     const Givers& first = givers.front();
-    Layer layer{{}, 0, {}, std::vector<std::vector<std::size_t>>(times.size())};
+    Layer layer{{}, 0, {}, std::vector<std::vector<std::size_t>>(times.size()), {}, {}};
     std::map<std::vector<std::size_t>, std::size_t> arguments;  // values of all times
     const auto values_read = [&](std::size_t s, std::size_t r) {
       std::vector<std::size_t> values;
@@ -196,7 +196,27 @@ class LayerFinder {
         is_result = is_result || is_read_outside(givers[time], times[time][s].gives);
       if (is_result) layer.results.push_back(layer.arguments + s);
     }
+    for (std::size_t s = 0; s < steps.size(); ++s) layer.takes.push_back(taken(times, s, layer.parameters));
     return layer;
+  }
+
+  /// Of each place of a step's formula the parameter, which is added where it is a new one.
+  std::vector<std::size_t> taken(const std::vector<StepList>& times, std::size_t s,
+                                 std::vector<std::vector<VertexParameter>>& parameters) const {
+    if (times.front()[s].move) return {};
+    std::vector<std::vector<VertexParameter>> places;  // by the time
+    for (const StepList& each : times) {
+      const std::vector<VertexParameter> of_time = parameters_of(graph_.vertices[each[s].vertex]);
+      places.resize(of_time.size());
+      for (std::size_t p = 0; p < of_time.size(); ++p) places[p].push_back(of_time[p]);
+    }
+    std::vector<std::size_t> taken;
+    for (std::vector<VertexParameter>& place : places) {
+      const auto known = std::find(parameters.begin(), parameters.end(), place);
+      taken.push_back(static_cast<std::size_t>(known - parameters.begin()));
+      if (known == parameters.end()) parameters.push_back(std::move(place));
+    }
+    return taken;
   }
 
   bool is_read_outside(const Givers& own, std::size_t value) const {

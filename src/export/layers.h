@@ -5,6 +5,7 @@
 #include <variant>
 #include <vector>
 
+#include "einsum/graph/vertex_parameters.h"
 #include "export/device_steps.h"
 #include "report/fold.h"
 
@@ -15,8 +16,11 @@ namespace einrel {
 struct Layer {
   std::vector<DeviceStep> steps;  ///< vertices are those of the first time
   std::size_t arguments = 0;
-  std::vector<std::size_t> results;              ///< what is read outside
-  std::vector<std::vector<std::size_t>> values;  ///< per time and value of the layer: that of DeviceSteps
+  std::vector<std::size_t> results;                      ///< what is read outside
+  std::vector<std::vector<std::size_t>> values;          ///< per time and value of the layer: that of DeviceSteps
+  std::vector<std::vector<VertexParameter>> parameters;  ///< each as it is in each time
+  std::vector<std::vector<std::size_t>>
+      takes;  ///< per step: of each place of its formula (parameters_of) the parameter
 };
 
 /// What is folded (report/fold.h) as layers, as far as layouts and moves are the same, too: the steps of a device in

@@ -219,7 +219,7 @@ class EinSumWriter {
   PythonText formula(const ScalarExpr& expr, const LabelList& all) {
     return formula_text(expr,
                         {[&](std::size_t operand) { return PythonText{read(operand, all)}; },
-                         [&](std::size_t label) { return PythonText{positions(label, all)}; }, of_.scalar},
+                         [&](std::size_t label) { return PythonText{positions(label, all)}; }, of_.scalar, of_.stream},
                         library_, needs_);
   }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct DeviceVertex {
   const std::vector<MeshAxis>& mesh;
   std::vector<std::string> operands;  ///< this site's part of each, as the vertex needs it
   std::function<std::string(const std::string& scalar)> scalar;
+  std::function<std::string(std::uint32_t stream)> stream;
 };
 
 /// The lines that give `name` this site's part of the result, with what adds it up over sites.

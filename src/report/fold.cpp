@@ -6,6 +6,7 @@
 
 #include "einsum/graph/vertex_facts.h"
 #include "einsum/graph/vertex_key.h"
+#include "einsum/graph/vertex_parameters.h"
 
 namespace einrel {
 namespace {
@@ -25,7 +26,7 @@ std::vector<std::size_t> kinds_of(const EinGraph& graph, const std::vector<PlanR
   std::vector<std::size_t> kinds(graph.vertices.size());
   for (std::size_t v = 0; v < kinds.size(); ++v) {
     ByteKey key;
-    put_computation(key, graph.vertices[v]);
+    put_computation(key, without_parameters(graph.vertices[v]));
     key.put(graph.vertices[v].inputs.size());
     std::vector<std::size_t>& alike = seen[key.take()];
     const auto found =

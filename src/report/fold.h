@@ -21,12 +21,12 @@ struct Folding {
   std::vector<std::vector<std::size_t>> alike;  ///< per vertex that is shown: all that it stands for, itself first
 };
 
-/// Folds vertices that compute alike (names of tensors and labels aside), read alike, and are cut alike by all of
-/// `reports`; and inputs that only those read. Vertices read alike where they read, at the same places, what their own
-/// time computes, and from before it the same tensor each time, or inputs of the same shape, or what lies as far from
-/// that of the time before, ahead or back: so layers of gradients are folded, too, which read their layers in reverse
-/// order. The first time and the last also read whatever came before. Leaves alone what would save less than a few
-/// lines. O(vertices * longest layer).
+/// Folds vertices that compute alike (names of tensors, labels and scalars aside, and which random numbers are drawn),
+/// read alike, and are cut alike by all of `reports`; and inputs that only those read. Vertices read alike where they
+/// read, at the same places, what their own time computes, and from before it the same tensor each time, or inputs of
+/// the same shape, or what lies as far from that of the time before, ahead or back: so layers of gradients are folded,
+/// too, which read their layers in reverse order. The first time and the last also read whatever came before. Leaves
+/// alone what would save less than a few lines. O(vertices * longest layer).
 Folding fold(const EinGraph& graph, const std::vector<PlanReport>& reports);
 
 /// Every vertex stands for itself.

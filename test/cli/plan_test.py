@@ -281,6 +281,16 @@ class Planners(PlanTest):
         self.assertIn("  2 vertices x 8: grad_H9_1 to grad_H8, and so on to grad_H1; ", shown)
         self.assertIn("  1 vertex x 9: W1_gradient to W1_gradient, and so on to W9_gradient; ", shown)
 
+    def test_layers_with_scalars_and_random_numbers_of_their_own_are_shown_once(self):
+        layers = range(1, 7)
+        text = "dims b=16 f=8\ninput X0[b,f]\nscalar " + ", ".join(f"keep_{n} = 0.5" for n in layers) + "\n" + "".join(
+            f"input T{n}[b] : i64, E{n}[f,b]\nD{n}[b,f] = where(uniform({n}) < keep_{n}, X{n - 1}[b,f], E{n}[T{n}[b],b])\nX{n}[b,f] = sum[e] D{n}[b,e] * X{n - 1}[b,f]\n"
+            for n in layers)
+        shown = self.succeed("explain", self.text_file("dropped.ein", text + "output X6\n")).out
+        self.assertIn("  5 vertices x 6: D1_index to X1, and so on to X6; ", shown)
+        other = text.replace("where(uniform(4)", "where(0.5 * uniform(4)")
+        self.assertNotIn(" x 6: ", self.succeed("explain", self.text_file("other.ein", other + "output X6\n")).out)
+
     def test_what_reads_at_random_is_not_folded(self):
         def sums(*read):
             lines = ["dims a=64", "input X0[a], X1[a]"]

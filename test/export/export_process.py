@@ -261,6 +261,31 @@ class ExportedPrograms(DocumentRuns):
             with self.subTest(sites=sites):
                 self.expect(document, sites, wanted)
 
+    def test_layers_take_scalars_and_random_numbers_of_their_own(self):
+        layers = range(1, 11)
+        text = "#! steps 3\ndims b=16 f=8 g=8 v=5\ninput Y[b,g]\nstate H0[b,f] = uniform(99) - 0.5\nstate E[v,g] = 0.1 * normal(98)\n"
+        text += "scalar " + ", ".join(f"keep_{n} = {1 - n / 20}" for n in layers) + ", scale = 0.5\n"
+        for n in layers:
+            text += f"input T{n}[b] : i64\nstate W{n}[f,g] = 0.3 * normal({n})\n"
+            text += f"D{n}[b,f] = where(uniform({n % 4}) < keep_{n}, scale * H{n - 1}[b,f] / keep_{n}, 0)\n"
+            text += f"H{n}[b,g] = tanh((sum[f] D{n}[b,f] * W{n}[f,g]) + E[T{n}[b],g])\n"
+        text += f"loss[] = sum[b,g] sq(H10[b,g] - Y[b,g])\nminimize loss over E, H0, {', '.join(f'W{n}' for n in layers)} by sgd(0.05)\noutput loss\n"
+        document = documents.read(Path(self.text_file("dropped.ein", text)))
+        random = np.random.default_rng(6)
+        arrays = {"Y": random.normal(size=(16, 8)).astype("f4")} | {f"T{n}": random.integers(5, size=16) for n in layers}
+        for sites in self.sites[:3]:
+            self.assertIsNone(self.export(document, arrays, sites))
+            source = Path(self.path(f"dropped_{sites}.py")).read_text()
+            self.assertRegex(source, r"def layer\([^)]*\bkeep\b[^)]*\)")
+            self.assertRegex(source, r"def layer\([^)]*\bseed, [^)]*stream\b")
+            for computed in ("D", "H_next", "grad_H_next", "initial_W"):
+                self.assertEqual(len(re.findall(rf"# {computed}\[\w,\w\] = ", source)), 1, (computed, source))
+        self.run_exported()
+        wanted = self.wanted(document, arrays)
+        for sites in self.sites[:3]:
+            with self.subTest(sites=sites):
+                self.expect(document, sites, wanted)
+
     def test_random_layers(self):
         exported = []
         for seed in range(12):
