@@ -139,6 +139,18 @@ def test_a_program_is_a_module_for_torch() -> None:
     assert "import einrel" not in er.torch_source(program, sites=2)
 
 
+def test_inputs_that_nothing_reads_are_taken() -> None:
+    program = er.program("dims i=4\ninput A[i], B[i], C[i]\nZ[i] = 2 * A[i]\noutput Z\n")
+    arrays = {name: np.arange(4, dtype="f4") for name in "ABC"}
+    module = er.to_jax(program, sites=1, placements={"B": {0: 1}})
+    assert module.UNREAD == ("B", "C")
+    assert module.step(module.make_mesh())(module.place(module.make_mesh(), arrays))["Z"].tolist() == [0, 2, 4, 6]
+    module = er.to_torch(program, sites=2, placements={"B": {"i": 2}, "A": {"i": 2}})
+    assert module.UNREAD == ("B", "C")
+    with pytest.raises(er.ProgramError, match="the program has no input 'D'"):
+        er.to_jax(program, sites=2, placements={"D": {0: 2}})
+
+
 def test_bf16_of_numpy_is_taken() -> None:
     module = er.to_jax(er.program("dims i=4\ninput A[i] : bf16\nZ[i] = A[i] * A[i]\noutput Z\n"), sites=1)
     mesh = module.make_mesh()

@@ -221,13 +221,23 @@ class DeviceModule {
     return fmt::format(
         "\nMESH = {}\n# Shape, type and which axes of the mesh cut each dimension.\n"
         "INPUTS = {}\nSTATES = {}\nOUTPUTS = {}\n"
-        "# Inputs that the first states are computed of.\nREAD_BY_INITIAL = {}\n"
+        "# Inputs that the first states are computed of, and inputs that nothing reads.\n"
+        "READ_BY_INITIAL = {}\nUNREAD = {}\n"
         "# Bytes that all devices receive: in a step, and of copies of inputs and states before the first.\n"
         "PREDICTED_BYTES = {}\nPREDICTED_BYTES_ONCE = {}\n{}{}",
         mesh_text(), joined(tables.inputs), dictionary(tables.states), dictionary(tables.outputs),
-        python_tuple(tables.read_by_initial), report_.costs.bytes, tables.once,
+        python_tuple(tables.read_by_initial), python_tuple(unread(tables)), report_.costs.bytes, tables.once,
         tables.scalars.empty() ? "" : fmt::format("SCALARS = {}\n", joined(tables.scalars)),
         library_.constants(needs_));
+  }
+
+  /// Inputs that neither a step nor the first states need.
+  Lines unread(const Tables& tables) const {
+    Lines names;
+    for (const std::string& name : compiled_.unread) {
+      if (tables.inputs.count(name) == 0) names.push_back(python_text(name));
+    }
+    return names;
   }
 
   static std::string dictionary(const std::string& entries) {

@@ -136,9 +136,9 @@ def _checked(name, array):
 
 
 def place(mesh, arrays):
-    """Arrays by name, each where INPUTS or STATES says."""
+    """Arrays by name, each where INPUTS or STATES says; those of UNREAD are left out."""
     specs = {name: spec for name, (_, _, spec) in {**INPUTS, **STATES}.items()}
-    checked = {name: _checked(name, array) for name, array in arrays.items()}
+    checked = {name: _checked(name, array) for name, array in arrays.items() if name not in UNREAD}
     return {name: jax.device_put(array, NamedSharding(mesh, specs[name])) for name, array in checked.items()}
 
 

@@ -258,7 +258,8 @@ def _placed(mesh, name, array, cut):
 
 
 def place(mesh, arrays):
-    """Whole arrays by name, the same in every process, as the parts that INPUTS and STATES say."""
+    """Whole arrays by name, the same in every process, as the parts that INPUTS and STATES say; without those of UNREAD."""
+    arrays = {name: array for name, array in arrays.items() if name not in UNREAD}
     for name in arrays:
         if name not in INPUTS and name not in STATES:
             raise ValueError(f"{name} is no tensor of this program; it has {', '.join([*INPUTS, *STATES])}")

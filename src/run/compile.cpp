@@ -5,11 +5,14 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "base/error.h"
 #include "base/suggest.h"
 #include "base/text.h"
+#include "einsum/graph/vertex_facts.h"
 
 namespace einrel {
 namespace {
@@ -91,16 +94,28 @@ void run_pass(const Pass& pass, Compiled& compiled) {
   compiled.graph = std::move(after);
 }
 
+std::set<std::string> inputs_of(const EinGraph& graph) {
+  std::set<std::string> names;
+  for (const Vertex& vertex : graph.vertices) {
+    if (is_input(vertex)) names.insert(vertex.name);
+  }
+  return names;
+}
+
 Compiled compile_graph(std::string name, EinGraph graph, const PassOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Compiled compiled;
   compiled.name = std::move(name);
+  const std::set<std::string> declared = inputs_of(graph);
   compiled.graph = std::move(graph);
   compiled.pass_options = options;
   compiled.passes = options.checking;
   for (const Pass& pass : all_passes()) {
     if (pass.run != nullptr && !skips(compiled, pass.name)) run_pass(pass, compiled);
   }
+  const std::set<std::string> needed = inputs_of(compiled.graph);
+  std::set_difference(declared.begin(), declared.end(), needed.begin(), needed.end(),
+                      std::back_inserter(compiled.unread));
   compiled.seconds = seconds_since(start);
   return compiled;
 }

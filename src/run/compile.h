@@ -23,7 +23,8 @@ struct RecomputedTensor {
 /// A program ready to run or to be explained.
 struct Compiled {
   std::string name;
-  EinGraph graph;  ///< only what the outputs need, products ordered
+  EinGraph graph;                        ///< only what the outputs need, products ordered
+  std::vector<std::string> unread = {};  ///< inputs that the outputs do not need
   std::vector<OrderedContraction> contractions;
   std::vector<RecomputedTensor> recomputed;  ///< see recompute.h
   std::shared_ptr<const Compiled> initial;   ///< of a program with state: what gives it its first values

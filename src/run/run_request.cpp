@@ -25,7 +25,9 @@ std::optional<Compiled> planned_with_inputs(const Compiled& compiled, const RunR
                                             bool comes_and_goes) {
   EinGraph graph = with_staying_inputs(compiled.graph, request.steps, request.fed);
   if (comes_and_goes) graph = compiled.graph;
-  graph = with_placed_inputs(std::move(graph), request.placements, sites);
+  GivenPlacements placements = request.placements;
+  for (const std::string& name : compiled.unread) placements.erase(name);
+  graph = with_placed_inputs(std::move(graph), placements, sites);
   if (graph == compiled.graph) return std::nullopt;
   Compiled planned = compiled;
   planned.graph = std::move(graph);

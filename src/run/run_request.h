@@ -67,7 +67,7 @@ bool asks_for_plan(const RunRequest& request, const Job& job);
 
 /// The program as it is planned for several steps and for so many sites, of which some hold inputs already; nothing
 /// where that is as it is given. `comes_and_goes`: chunks may have to. Throws UserError for a name in `fed` that is
-/// none of an input, and for `placements` that cannot be.
+/// none of an input, and for `placements` that cannot be; those of inputs that nothing reads say nothing.
 std::optional<Compiled> planned_with_inputs(const Compiled& compiled, const RunRequest& request, std::int64_t sites,
                                             bool comes_and_goes);
 

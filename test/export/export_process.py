@@ -286,6 +286,16 @@ class ExportedPrograms(DocumentRuns):
             with self.subTest(sites=sites):
                 self.expect(document, sites, wanted)
 
+    def test_inputs_that_nothing_reads_may_be_given(self):
+        program = self.text_file("unread.ein", "dims i=4\ninput A[i], B[i] : f64\nC[i] = B[i] * 2\nstate S[i] = f64(0)\nnext S[i] = S[i] + A[i]\n"
+                                 "Z[i] = A[i] + S[i]\noutput Z\n")
+        document = documents.read(Path(program))
+        arrays = {"A": np.arange(4.0), "B": np.ones(4)}
+        self.assertIsNone(self.export(document, arrays, 2))
+        self.assertIn('\nUNREAD = ("B",)\n', Path(self.path("unread_2.py")).read_text())
+        self.run_exported()
+        self.expect(document, 2, self.wanted(document, arrays))
+
     def test_random_layers(self):
         exported = []
         for seed in range(12):

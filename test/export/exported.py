@@ -26,7 +26,7 @@ from collective_bytes import collective_bytes
 def run(module: dict[str, Any], inputs: dict[str, Any], steps: int) -> tuple[dict[str, Any], int]:
     """What so many steps give, and the bytes of one."""
     mesh = module["make_mesh"]()
-    arrays = module["place"](mesh, {name: inputs[name] for name in module["INPUTS"]})
+    arrays = module["place"](mesh, {name: inputs[name] for name in (*module["INPUTS"], *module["UNREAD"])})
     arrays.update(module["initial_states"](mesh, arrays))
     for name, (_, _, spec) in module["STATES"].items():
         assert arrays[name].sharding.is_equivalent_to(jax.sharding.NamedSharding(mesh, spec), arrays[name].ndim), name

@@ -58,7 +58,7 @@ def _bytes(array: torch.Tensor) -> int:
 def run(module: dict[str, Any], inputs: dict[str, Any], steps: int, received: Received) -> tuple[dict[str, Any], Fraction]:
     """What so many steps give, whole, and the bytes that this process receives in one."""
     mesh = module["make_mesh"]("cpu")
-    arrays = module["place"](mesh, {name: inputs[name] for name in module["INPUTS"]})
+    arrays = module["place"](mesh, {name: inputs[name] for name in (*module["INPUTS"], *module["UNREAD"])})
     arrays.update(module["initial_states"](mesh, inputs))
     step = module["step"](mesh)
     before = received.bytes
