@@ -460,6 +460,14 @@ def node_of(value: Any) -> Node:
     return node_of(np.asarray(value))
 
 
+def computed_node_of(value: Any) -> Node:
+    """The same, with its elements; also of a node, as a state has them."""
+    node = value if isinstance(value, Node) else node_of(value)
+    if not node.is_leaf:
+        compute_nodes([node])
+    return node
+
+
 def _holds_arrays(items: Any) -> bool:
     return any(isinstance(x, Array) or (isinstance(x, (list, tuple)) and _holds_arrays(x)) for x in items)
 

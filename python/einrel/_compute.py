@@ -167,8 +167,9 @@ def explain_options(
 
     With `steps` the plan is for so many runs: inputs stay where the first brings them, but for those of `fed`, which
     are new in each. `placements` says by name where inputs lie already: numbers of sites by label, by number of a
-    dimension, or of "copies". These are the digits of a site's number, the highest first: `{"X": {"b": 4, "f": 2}}`
-    has part 3 of b and part 1 of f on site 7; `{"X": {}}` is whole on site 0. Pairs may stand in the place of a dict.
+    dimension, -1 for the last, or of "copies". These are the digits of a site's number, the highest first:
+    `{"X": {"b": 4, "f": 2}}` has part 3 of b and part 1 of f on site 7; `{"X": {}}` is whole on site 0. Pairs may stand
+    in the place of a dict.
     """
     known = ("sites", "planners", "cost", "machine", "memory", "batch", "spmd", "steps", "fed", "placements")
     _known(unknown, known)
@@ -196,7 +197,7 @@ def placement_of(name: str, given: Any) -> list[tuple[str, int]]:
             f"{name}={given!r} is no mapping from labels or dimensions to numbers of sites, such as {{0: 4}}"
         ) from None
     return [
-        (along if isinstance(along, str) else str(whole_of(name, along, 0)), whole_of(f"{name}[{along!r}]", sites))
+        (along if isinstance(along, str) else str(whole_of(name, along, -64)), whole_of(f"{name}[{along!r}]", sites))
         for along, sites in pairs
     ]
 

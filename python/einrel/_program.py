@@ -414,11 +414,7 @@ def _formats(formats: Any) -> str | None:
     return None if formats is None else text_of("formats", formats, "X=row,tile-500")
 
 
-def _state(tensors: Mapping[str, Array], steps_done: int) -> State:
-    return State({name: node_of(tensor) for name, tensor in tensors.items()}, steps_done)
-
-
 copyreg.pickle(
     State,
-    lambda state: (_state, ({name: Array(node) for name, node in state.tensors.items()}, state.steps_done)),
+    lambda state: (State, ({name: Array(node) for name, node in state.tensors.items()}, state.steps_done)),
 )

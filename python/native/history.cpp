@@ -27,7 +27,8 @@ struct Record {
 struct Histories {
   std::map<std::int64_t, Record> records;  // by number: each after those that it is made of
   std::vector<std::weak_ptr<Node>> later;
-  std::size_t new_bytes = 0;  // at most, since all were looked at
+  std::unordered_set<std::int64_t> counted;  // leaves by number: those that were looked at, and of new_bytes
+  std::size_t new_bytes = 0;                 // at most, since all were looked at
   std::size_t new_nodes = 0;
   std::size_t left = 0;  // then
   int keeping = 0;
@@ -142,6 +143,10 @@ void look_at_all() {
     else
       freed.push_back(forget(record));
   }
+  all.counted.clear();
+  for (const auto& [record, parts] : kept) {
+    for (const Node* const leaf : parts.leaves) all.counted.insert(leaf->number());
+  }
   forget_beyond_budget(kept, freed);
   for (auto at = all.records.begin(); at != all.records.end();) {
     if (!has_history(*at->second.node) && is_lost(at->second))
@@ -156,7 +161,9 @@ void look_at_all() {
 /// Keeps how a node was made, if that may be of use. Whether it is asked for is known.
 void decide(Record record, const Parts& parts, Freed& freed) {
   Histories& all = histories();
-  for (const Node* const leaf : parts.leaves) all.new_bytes += bytes_in(*leaf);
+  for (const Node* const leaf : parts.leaves) {
+    if (all.counted.insert(leaf->number()).second) all.new_bytes += bytes_in(*leaf);
+  }
   ++all.new_nodes;
   if (all.keeping == 0 && !parts.is_asked_for) freed.push_back(forget(record));
   if (has_history(*record.node) || !is_lost(record))

@@ -98,7 +98,8 @@ NodePtr Node::original() {
 
 std::optional<Node::Origin> Node::origin() const {
   if (definition_ && !operands_.empty()) {
-    if (const auto* const gradient = std::get_if<Gradient>(&definition_->meaning()))
+    const auto* const gradient = std::get_if<Gradient>(&definition_->meaning());
+    if (gradient != nullptr && gradient->which + 1 < operands_.size())
       return followed(operands_[gradient->which + 1], 1);
     if (is_apart_) return followed(operands_.front(), 0);
   }

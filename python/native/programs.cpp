@@ -231,8 +231,11 @@ void bind_options(nb::module_& module) {
   using Scalars = std::map<std::string, double>;
   using Text = std::optional<std::string>;
   using Number = std::optional<std::int64_t>;
-  nb::class_<api::State>(module, "State", nb::is_final(),
-                         "What a program with state goes on from: `tensors` by name, and how many steps are done.")
+  nb::class_<api::State>(
+      module, "State", nb::is_final(),
+      "What a program with state goes on from: State(tensors, steps_done=0).\n\n"
+      "`tensors` are arrays by the names of the program's states, `steps_done` is how many steps are "
+      "done. The results of runs have it as `state`.")
       .def_ro("steps_done", &api::State::steps_done)
       .def_prop_ro("tensors",
                    [](const api::State& state) {
@@ -240,9 +243,16 @@ void bind_options(nb::module_& module) {
                      for (const auto& [name, tensor] : state.tensors) nodes.emplace(name, node_of(tensor));
                      return nodes;
                    })
-      .def("__init__", [](api::State* self, const Nodes& tensors, std::int64_t steps_done) {
-        new (self) api::State{tensors_of(tensors), steps_done};  // owned by Python
-      });
+      .def(
+          "__init__",
+          [](api::State* self, const std::map<std::string, nb::object>& tensors, std::int64_t steps_done) {
+            if (steps_done < 0) throw api::UserError("State(steps_done=...): a number of steps is not negative");
+            const nb::object computed = nb::module_::import_("einrel._array").attr("computed_node_of");
+            Nodes nodes;
+            for (const auto& [name, array] : tensors) nodes.emplace(name, nb::cast<NodePtr>(computed(array)));
+            new (self) api::State{tensors_of(nodes), steps_done};  // owned by Python
+          },
+          nb::arg("tensors"), nb::arg("steps_done") = 0);
   nb::class_<api::RunOptions>(module, "RunOptions", nb::is_final())
       .def(
           "__init__",

@@ -50,7 +50,9 @@ std::vector<UserLine>& pushed() {
 
 void push_line(const UserLine& line) { pushed().push_back(line); }
 
-void pop_line() { pushed().pop_back(); }
+void pop_line() {
+  if (!pushed().empty()) pushed().pop_back();
+}
 
 UserLine line_of_user() {
   if (!pushed().empty()) return pushed().back();

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -316,3 +317,16 @@ def test_traced_functions_keep_nothing_of_their_own() -> None:
     with pytest.raises(er.ProgramError, match="traced"):
         kept[0].tolist()
     np.testing.assert_allclose(np.asarray(er.grad(f)(np.ones(2))), np.full(2, 3 * np.e))
+
+
+def test_slices_of_a_large_array_take_no_longer_the_more_there_are() -> None:
+    """What it holds is counted once, however many slices are made of it, so that not all are looked at for each few."""
+
+    def seconds_of_the_later(x: er.Array) -> float:
+        slices = [x[i % 4] for i in range(10_000)]
+        started = time.process_time()
+        slices += [x[i % 4] for i in range(10_000)]
+        return time.process_time() - started
+
+    small, large = er.asarray(np.ones((4, 10))), er.asarray(np.ones((4, 3_000_000)))
+    assert min(seconds_of_the_later(large) / seconds_of_the_later(small) for _ in range(3)) < 1.6

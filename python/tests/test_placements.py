@@ -89,6 +89,19 @@ def test_functions_that_are_computed_again_have_the_placements_of_their_own_inpu
         jitted.explain(w, x, sites=2, placements={"v": {0: 2}})
 
 
+def test_dimensions_are_counted_from_the_end_too(rng: np.random.Generator) -> None:
+    x, w = rng.normal(size=(4, 8)), rng.normal(size=(8, 4))
+    jitted = er.jit(lambda x, w: x @ w)
+    for negative, positive in ((-1, 1), (-2, 0)):
+        said = [jitted.explain(x, w, sites=2, placements={"x": {place: 2}}) for place in (negative, positive)]
+        assert said[0] == said[1] and "as is given" in said[0]
+    for outside in (-3, 2):
+        with pytest.raises(er.ProgramError, match=rf"nothing reads it by a label '{outside}'\n  help: name 0"):
+            jitted.explain(x, w, sites=2, placements={"x": {outside: 2}})
+    with pytest.raises(er.ProgramError, match="is a dimension that it names already"):
+        jitted.explain(x, w, sites=4, placements={"x": [(1, 2), (-1, 2)]})
+
+
 @pytest.mark.parametrize(
     ("placements", "error", "said"),
     [

@@ -181,3 +181,17 @@ def test_options_are_a_mapping() -> None:
     for function in (program.run, program.steps, program.placements_of_steps):
         with pytest.raises(TypeError, match="options=3 is no mapping from names"):
             function({"X": np.ones(2)}, options=3)
+
+
+def test_a_state_is_made_of_arrays() -> None:
+    program = er.program("state x[i] = i\nnext x[i] = 2 * x[i] + iteration\nZ[i] = x[i]\n", dims={"i": 3})
+    begun = program.run(steps=3)
+    for tensors in ({"x": np.asarray(er.Array(begun.state.tensors["x"]))}, begun.state.tensors):
+        state = er.State(tensors, steps_done=3)
+        np.testing.assert_array_equal(program.run(state=state).Z, program.run(steps=4).Z)
+    lazy = er.State(tensors={"x": er.asarray(np.arange(3)) * 1})
+    assert lazy.steps_done == 0
+    np.testing.assert_array_equal(program.run(state=lazy).Z, program.run(steps=1).Z)
+    assert er.State.__doc__ is not None and "State(tensors, steps_done=0)" in er.State.__doc__
+    with pytest.raises(er.ProgramError, match="is not negative"):
+        er.State({}, -1)

@@ -71,7 +71,9 @@ class Digits {
     }
     std::vector<std::size_t> found;
     for (std::size_t d = 0; d < labels_.size(); ++d) {
-      if (labels_[d].contains(along) || along == std::to_string(d)) found.push_back(d);
+      const auto from_end = static_cast<std::int64_t>(d) - static_cast<std::int64_t>(labels_.size());
+      if (labels_[d].contains(along) || along == std::to_string(d) || along == std::to_string(from_end))
+        found.push_back(d);
     }
     if (found.size() > 1) {
       fail(fmt::format("'{}' stands for several dimensions, {}", printable(along), fmt::join(found, " and ")),

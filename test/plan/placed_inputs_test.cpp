@@ -222,6 +222,8 @@ TEST(PlacedInputs, DecideWhereTheirReadersAreComputed) {
   EXPECT_EQ(grid({{"X", {{"j", 4}}}}), (std::vector<std::int64_t>{1, 4}));
   EXPECT_EQ(grid({{"X", {{"i", 2}, {"j", 2}}}}), (std::vector<std::int64_t>{2, 2}));
   EXPECT_EQ(grid({{"X", {}}}), (std::vector<std::int64_t>{1, 1}));
+  EXPECT_EQ(grid({{"X", {{"-2", 4}}}}), (std::vector<std::int64_t>{4, 1}));
+  EXPECT_EQ(grid({{"X", {{"-1", 4}}}}), (std::vector<std::int64_t>{1, 4}));
 }
 
 std::string refused_placement(const std::string& text, const GivenPlacements& placements, std::int64_t sites) {

@@ -31,9 +31,9 @@ struct TensorInfo {
   std::vector<std::optional<std::int64_t>> extents;  ///< one per dimension; none where the data decide
 };
 
-/// Where inputs lie already, by name: numbers of sites along labels by which they are read, along dimensions ("0"), or
-/// of copies ("copies"). These are the digits of a site's number, the highest first: `{{"X", {{"b", 4}, {"f", 2}}}}`
-/// has part 3 of b and part 1 of f on site 7. None: whole, on site 0. Plans take these inputs from there.
+/// Where inputs lie already, by name: numbers of sites by label, by dimension ("0", "-1" for the last), or of copies
+/// ("copies"). These are the digits of a site's number, the highest first: `{{"X", {{"b", 4}, {"f", 2}}}}` has part 3
+/// of b and part 1 of f on site 7. None: whole, on site 0. Plans take these inputs from there.
 using Placements = std::map<std::string, std::vector<std::pair<std::string, std::int64_t>>>;
 
 /// What the planner `eindecomp` makes least.
