@@ -80,6 +80,8 @@ std::string head_lines(const Compiled& compiled, const Folding& folding) {
 std::string moved_lines(const Explanation& explained, const std::vector<VertexCost>& costs, const Folding& folding) {
   const PlanCosts& all = explained.plan().costs;
   if (explained.is_on_one_site()) return line("moved", "nothing: all is in one process; --sites N plans for more");
+  if (explained.plan().is_in_parts)
+    return line("moved", "to disk and back what does not fit: sites are parts that one process computes in turn");
   if (all.bytes == 0) return line("moved", "nothing");
   const std::string most = fmt::format("at most {} to a site", bytes_text(all.most_received()));
   const std::string moved =
@@ -96,7 +98,11 @@ std::string time_lines(const Explanation& explained, const Folding& folding) {
   for (const VertexCost& cost : costs.vertices) seconds.push_back(cost.seconds);
   std::string text = fmt::format("{} predicted", seconds_text(costs.seconds - costs.once.seconds));
   if (costs.steps > 1) text += fmt::format(" for each step, and {} once", seconds_text(costs.once.seconds));
-  if (!explained.is_on_one_site()) text += fmt::format(", of these {} moving", seconds_text(costs.moving_seconds()));
+  if (explained.plan().is_in_parts) {
+    text += ", without the disk";
+  } else if (!explained.is_on_one_site()) {
+    text += fmt::format(", of these {} moving", seconds_text(costs.moving_seconds()));
+  }
   std::vector<std::string> texts;
   for (const auto& [name, share] : slowest(explained.graph(), folding, seconds))
     texts.push_back(fmt::format("{} {:.1f} %", name, share));
@@ -191,9 +197,11 @@ std::string summary_text(const Explanation& explained, const std::vector<VertexC
   const std::string& planner = explained.plan().plan.planner;
   const std::string least = planner == default_planner ? fmt::format(", least {}", name_of(request.cost)) : "";
   const std::string measured = measured_on_others(request);
-  text += line("plan", fmt::format("by {} for {} on machine {}{}{}", planner,
-                                   counted(static_cast<std::size_t>(request.sites), "site"),
-                                   printable(request.machine.name), measured.empty() ? "" : ", " + measured, least));
+  const std::string sites = explained.plan().is_in_parts
+                                ? counted(static_cast<std::size_t>(request.sites), "part") + " of one process,"
+                                : counted(static_cast<std::size_t>(request.sites), "site");
+  text += line("plan", fmt::format("by {} for {} on machine {}{}{}", planner, sites, printable(request.machine.name),
+                                   measured.empty() ? "" : ", " + measured, least));
   text +=
       time_lines(explained, folding) + simulated_line(explained) + proof_line(explained.plan()) + spmd_line(explained);
   text += line("peak memory", peak_text(explained.graph(), explained.plan(), request, source));

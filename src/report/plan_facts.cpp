@@ -118,8 +118,12 @@ OtherPlans other_plans(const EinGraph& graph, const PlanReport& report, const Pl
     facts.to = graph.vertices[other.consumer].name;
     return facts;
   };
-  const std::vector<OtherCuts> others = other_cuts(graph, report.plan, request.machine, request.cost, most);
   OtherPlans plans;
+  if (report.is_in_parts) {  // what sites would exchange is no cost of parts
+    plans.runners_up.resize(graph.vertices.size());
+    return plans;
+  }
+  const std::vector<OtherCuts> others = other_cuts(graph, report.plan, request.machine, request.cost, most);
   for (const OtherCuts& of : others) {
     OtherCutFacts& facts = plans.cuts.emplace_back(OtherCutFacts{of.vertices, {}});
     for (const RunnerUp& other : of.best) facts.best.push_back(facts_of(of.vertices.front(), other));

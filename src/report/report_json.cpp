@@ -259,7 +259,8 @@ ordered_json plan_json(const EinGraph& graph, const PlanReport& report, const Pl
                     {"plan_seconds", report.seconds},    {"vertices", std::move(vertices)}};
   json["moving_seconds"] = report.costs.moving_seconds();
   json["held"] = held_json(graph, report.peak.held);
-  json["sent"] = sent_json(sent_facts(graph, report.plan, request.machine));
+  json["is_in_parts"] = report.is_in_parts;
+  json["sent"] = sent_json(report.is_in_parts ? std::nullopt : sent_facts(graph, report.plan, request.machine));
   json["other_cuts"] = other_cuts_json(graph, others.cuts);
   if (report.plan.at_least) json["at_least_seconds"] = *report.plan.at_least;
   if (report.unrestricted) json["cost_without_spmd"] = costs_json(*report.unrestricted);

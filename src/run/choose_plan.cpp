@@ -245,6 +245,10 @@ Chosen for_process(const Compiled& compiled, const Asked& asked, PlanAndTasks pl
     tasks.traffic = std::move(between);
     threads = fine.threads;
     by_plan.request.sites = fine.plan.plan.sites;
+    fine.plan.costs = std::move(by_plan.plan.costs);
+    fine.plan.least = std::move(by_plan.plan.least);
+    fine.plan.costs.received.resize(static_cast<std::size_t>(by_plan.request.sites));
+    fine.plan.is_in_parts = true;
     by_plan.plan = std::move(fine.plan);
   }
   RunMemory spills = spilling(tasks, *limit, asked.spill, job);

@@ -28,6 +28,9 @@ struct PlanReport {
   std::vector<std::optional<double>> least;  ///< per vertex: bytes that it moves at least, see lower_bound.h
   SitePeak peak;                             ///< raised to what tasks hold, where those were made
   double seconds = 0;                        ///< that planning took
+  /// Its sites are parts that one process computes one after the other, so that they fit into a limit of memory; costs
+  /// are those of the sites that were asked for.
+  bool is_in_parts = false;
   /// Of a plan that one program over a mesh says: the same planner's among all plans; nothing where it has none.
   std::optional<PlanCosts> unrestricted = std::nullopt;
   std::optional<VerifiedCuts> verified = std::nullopt;

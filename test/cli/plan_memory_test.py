@@ -59,6 +59,20 @@ class PlanMemory(ProgramTest):
             ran = job(4, "run", self.program, "--random", "3", "--cost", "bytes", "--memory", "272000", *more)
             self.assertEqual(ran.code, 0, ran.err)
 
+    def test_of_parts_of_one_process_costs_what_the_process_does(self):
+        self.program = self.text_file("product.ein", "dims i=1200 j=1200 k=1200\ninput A[i,j], B[j,k]\n"
+                                      "C[i,k] = sum[j] A[i,j] * B[j,k]\noutput C\n")
+        for command, more in (("explain", ()), ("run", ("--random", "1"))):
+            whole = self.plans(command, *more)
+            parts = self.plans(command, *more, "--memory", "9MB")
+            whole, parts = (report.get("plans", [report])[0] for report in (whole, parts))
+            self.assertGreater(parts["sites"], 1)
+            self.assertEqual(parts["cost"]["seconds"], whole["cost"]["seconds"])
+            self.assertEqual(parts["cost"]["bytes"], 0)
+        shown = self.succeed("explain", self.program, "--memory", "9MB", "--verbose").out
+        self.assertIn("parts of one process", shown)
+        self.assertNotIn("next: ", shown)
+
     def test_that_no_plan_has_is_said_at_once(self):
         self.program = self.text_file("wide.ein", "dims i=4000 j=4000\ninput A[i,j]\nB[i,j] = exp(A[i,j])\noutput B\n")
         self.refuse(1, "explain", self.program, "--sites", "4", "--memory", "31MB",  # of 128 MB
