@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 
 from . import _native
 from ._errors import of_python
-from ._lines import line_of_user
+from ._lines import text_of_line
 from ._native import Node, ProgramError, Type
 
 Function = TypeVar("Function", bound=Callable[..., object])
@@ -348,7 +348,7 @@ def made_at_once(leaf: Node, definition: Definition, operands: Sequence[Node], h
     """The leaf, whose elements are what the definition computes of these: gradients go through it."""
     if getattr(_records, "lists", ()):
         record(definition, operands, (leaf,))
-    return Node.made_of(leaf, definition.native, operands, f"{how} in {line_of_user()}")
+    return Node.made_of(leaf, definition.native, operands, f"{how} in {text_of_line(leaf.line)}")
 
 
 def needed(made: Sequence[Made], wanted: Iterable[Node]) -> list[Made]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -242,6 +242,9 @@ class Moving(NamedTuple):
     is_moving: bool = True  # and so like no Range
 
 
+_POSITIONS: Final = [Moving(at) for at in range(64)]  # a dimension each, of which NumPy has no more
+
+
 def _with_starts(parts: tuple[Part, ...]) -> tuple[tuple[Moving | Part, ...], tuple[int, ...]]:
     """An index apart from where its slices begin."""
     starts: list[int] = []
@@ -249,7 +252,7 @@ def _with_starts(parts: tuple[Part, ...]) -> tuple[tuple[Moving | Part, ...], tu
     for part in parts:
         is_whole = isinstance(part, Range) and (part.start, part.step) == (0, 1)
         if isinstance(part, int):
-            form.append(Moving(len(starts)))
+            form.append(_POSITIONS[len(starts)])
             starts.append(part)
         elif isinstance(part, Range) and not is_whole and part.length > 0:
             form.append(Moving(len(starts), part.step, part.length))
@@ -264,7 +267,7 @@ def _moved(array: Array, parts: tuple[Part, ...]) -> tuple[Definition, list[Node
     form, starts = _with_starts(parts)
     if not starts:
         return _selection(parts, array._node.type), [array._node]
-    begins = node_of(np.array(starts, np.int64))
+    begins = Node.leaf(np.array(starts, np.int64))
     return _moving_selection(form, array._node.type, begins.type), [array._node, begins]
 
 

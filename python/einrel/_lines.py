@@ -37,7 +37,12 @@ def _frame_of_user() -> FrameType | None:
 def line_of_user() -> str:
     """The line of Python that called us."""
     frame = _frame_of_user()
-    return "an unknown line" if frame is None else f"{frame.f_code.co_filename}, line {frame.f_lineno}"
+    return text_of_line(None if frame is None else (frame.f_code.co_filename, frame.f_lineno))
+
+
+def text_of_line(line: tuple[str, int] | None) -> str:
+    """A line as it is told."""
+    return "an unknown line" if line is None else f"{line[0]}, line {line[1]}"
 
 
 @contextlib.contextmanager
