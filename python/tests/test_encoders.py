@@ -182,13 +182,17 @@ def test_it_is_one_program(folder):
     ("texts", "message"),
     [
         ([], "no texts"),
-        ([[]], "a text of 0 tokens"),
+        ([[]], "a text without tokens"),
         ([[1] * 17], "of 17 tokens: the model takes 1 to 16"),
-        ([[40]], "0 to 39"),
+        ([[40]], "tokens up to 39"),
+        ([[1.9, 2.9]], "a text has 1.9, which is no token"),
+        ([1, 2], "a text is 1: give a list of tokens"),
+        ("ab", "texts='ab': give a list of lists of tokens"),
+        (None, "texts=None: give a list of lists of tokens"),
     ],
 )
 def test_what_is_wrong_with_texts(folder, texts, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         models.encoder(folder).encode_tokens(texts)
 
 

@@ -432,3 +432,28 @@ def test_writing_gives_the_text(folder):
     with pytest.raises(ValueError, match="tokens=0"):
         model.write(PROMPT, tokens=0)
     assert model.tokenizer.decode([3, None, 4, None]) == "w3 w4"
+
+
+def test_a_program_goes_into_a_folder_that_exists(folder, tmp_path, capsys):
+    assert main(["lm", str(folder[0]), "--prompt", "w1", "--program", str(tmp_path / "nothing" / "P.ein")]) == 1
+    assert f"nothing/P.ein: the folder '{tmp_path / 'nothing'}' does not exist" in capsys.readouterr().err
+
+
+def test_a_prompt_that_is_no_unicode_is_said_to_be_it(folder, capsys):
+    assert main(["lm", str(folder[0]), "--prompt", "w1 \udcff"]) == 1
+    assert "error: --prompt: 'w1 \\udcff' is not valid Unicode" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("ends", ["x", [1, "x"], 1.5, -1, True])
+def test_what_ends_an_answer_is_a_token(folder, tmp_path, ends):
+    for name in ("tokenizer.json", "config.json", "model.safetensors"):
+        (tmp_path / name).write_bytes((folder[0] / name).read_bytes())
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": ends}))
+    with pytest.raises(models.ModelError, match=r"generation_config.json: eos_token_id is .* a token's number"):
+        _ = models.load(tmp_path).tokenizer
+
+
+@pytest.mark.parametrize("tokens", [[-1], [1.5], ["w1"]])
+def test_texts_are_of_tokens(folder, tokens):
+    with pytest.raises(TypeError, match="give whole numbers of 0 or more"):
+        models.load(folder[0]).tokenizer.decode(tokens)

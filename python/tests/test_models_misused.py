@@ -28,9 +28,12 @@ def folder(tmp_path, rng):
         ([[1] * 65], {"tokens": 1}, "1 more need 65 positions; the model has 64: give a prompt of 64 or less"),
         ([[1.5]], {}, "has 1.5, which is no token"),
         ([["hello"]], {}, "has 'hello', which is no token: tokenizer.encode"),
-        (["hello"], {}, "has 'h', which is no token: tokenizer.encode"),
+        (["hello"], {}, "a prompt is 'hello': give a list of tokens; tokenizer.encode"),
+        ([True], {}, "a prompt is True"),
+        ([[True]], {}, "has True, which is no token"),
+        (None, {}, "prompts=None: give prompts as lists of tokens"),
         ("hello", {}, "prompts='hello': give prompts as lists of tokens"),
-        ([1, 2], {}, "prompts=.1, 2.: give prompts as lists of tokens"),
+        ([1, 2], {}, "a prompt is 1: give a list of tokens"),
         ([[1]], {"tokens": 0}, "tokens=0"),
         ([[1]], {"tokens": 10**30}, "tokens=1000"),
         ([[1]], {"temperature": float("nan")}, "temperature=nan"),
@@ -38,11 +41,27 @@ def folder(tmp_path, rng):
         ([[1]], {"temperature": 1e-320}, "temperature=1e-320: give 0, or a number from 1e-06 on"),
         ([[1]], {"seed": 2**53}, "below 2\\*\\*53"),
         ([[1]], {"options": {"threads": 0}}, "threads=0"),
+        ([[1]], {"stops": ["w1"]}, "stops has 'w1', which is no token"),
+        ([[1]], {"stops": [99]}, "stops has the token 99; the model has tokens up to 49"),
+        ([[1]], {"stops": 5}, "stops=5: give tokens that end a text"),
+        ([[1]], {"stops": None}, "stops=None: give tokens that end a text"),
     ],
 )
 def test_what_is_wrong_with_a_prompt(folder, prompts, more, message):
     with pytest.raises((TypeError, ValueError), match=message):
         models.load(folder).generate(prompts, **more)
+
+
+@pytest.mark.parametrize("prompt", [5, None, b"w1"])
+def test_what_is_wrong_with_a_text(folder, prompt):
+    with pytest.raises(TypeError, match=r"prompt=.*: give a text, or a list of its tokens"):
+        models.load(folder).write(prompt)
+
+
+def test_errors_of_a_configuration_say_the_file(folder):
+    (folder / "config.json").write_text(json.dumps(CONFIG | {"num_key_value_heads": 3}))
+    with pytest.raises(models.ModelError, match=r"config.json: 4 heads cannot share 3"):
+        models.load(folder)
 
 
 def test_yarn_stretches_what_a_model_was_trained_on(tmp_path):

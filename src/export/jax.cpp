@@ -130,7 +130,8 @@ def _checked(name, array):
     if array.shape != shape:
         raise ValueError(f"{name} has the shape {shape} in this program, and here it has {array.shape}")
     cast = array.astype(dtype)
-    if array.dtype != cast.dtype and not jnp.issubdtype(dtype, jnp.floating) and not np.array_equal(cast, array):
+    may_lose = jnp.issubdtype(array.dtype, jnp.complexfloating) or not jnp.issubdtype(dtype, jnp.floating)
+    if array.dtype != cast.dtype and may_lose and not np.array_equal(cast, array):
         raise ValueError(f"{name} is of {cast.dtype} in this program, which cannot hold all elements of this {array.dtype}")
     return cast
 

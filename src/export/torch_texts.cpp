@@ -252,7 +252,7 @@ def _placed(mesh, name, array, cut):
         raise ValueError(f"{name} has the shape {shape} in this program, and here it has {tuple(array.shape)}")
     part = _part(mesh, array, cut)
     cast = part.to(dtype)
-    if not dtype.is_floating_point and not torch.equal(cast.to(part.dtype), part):
+    if (part.is_complex() or not dtype.is_floating_point) and not torch.equal(cast.to(part.dtype), part):
         raise ValueError(f"{name} is of {dtype} in this program, which cannot hold all elements of this {part.dtype}")
     return cast.to(mesh.device).clone(memory_format=torch.contiguous_format)
 

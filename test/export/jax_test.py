@@ -57,6 +57,7 @@ class JaxTest(ExportedPrograms, einrel_process.ProgramTest):
         self.assertEqual(done.stdout.splitlines(), [
             "X has the shape (2, 4) in this program, and here it has (4, 2)",
             "K is of int32 in this program, which cannot hold all elements of this float64",
+            "X is of float32 in this program, which cannot hold all elements of this complex64",
             "Z is no tensor of this program; it has K, X",
             "there is no array for K",
             "the plan is for 2 devices, and here are 1: plan with --sites 1, or on CPUs set XLA_FLAGS=--xla_force_host_platform_device_count=2 before Python starts",

@@ -64,6 +64,7 @@ class TorchTest(ExportedPrograms, einrel_process.ProgramTest):
         self.assertEqual(done.stdout.splitlines(), [
             "X has the shape (2, 4) in this program, and here it has (4, 2)",
             "K is of torch.int32 in this program, which cannot hold all elements of this torch.float64",
+            "X is of torch.float32 in this program, which cannot hold all elements of this torch.complex64",
             "Z is no tensor of this program; it has K, X",
             "there is no array for K",
             "the plan is for 2 devices, and here are 1: plan with --sites 1, or start as many processes as it is for, as torchrun --nproc_per_node 2 does",

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ._checkpoint import Part
 from ._config import Fields
-from ._errors import ModelError
+from ._errors import ModelError, of_file
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,7 @@ class BertConfig:
             raise ModelError(f"{self.layers} layers are more than a program can have: 1000")
 
 
+@of_file
 def bert_of_json(path: str, entries: Mapping[str, Any], pooling: str, is_normalised: bool) -> BertConfig:
     """The architecture in Hugging Face's config.json."""
     fields = Fields(path, entries)
@@ -62,6 +63,7 @@ def bert_of_json(path: str, entries: Mapping[str, Any], pooling: str, is_normali
 _POOLING_OF_GGUF: Final = {1: "mean", 2: "cls"}
 
 
+@of_file
 def bert_of_gguf(path: str, entries: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]]) -> BertConfig:
     """The architecture in the metadata of a GGUF file, which leaves some extents to its tensors: these `shapes`."""
     Fields(path, entries).choice("general.architecture", ("bert",), "")

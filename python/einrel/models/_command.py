@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+from .._compute import text_of
 from .._native import RunError
 from .._ranks import rank
 from ._language_model import LanguageModel, Request, Step, load
@@ -68,6 +69,9 @@ def main(arguments: Sequence[str]) -> int:
 def _run(given: argparse.Namespace) -> None:
     if given.tokens < 1:
         raise ValueError(f"--tokens {given.tokens}: give 1 or more")
+    text_of("--prompt", given.prompt)
+    if given.program is not None and not (folder := Path(given.program).parent).is_dir():
+        raise ValueError(f"--program {given.program}: the folder '{folder}' does not exist")
     model = load(given.model)
     tokenizer = model.tokenizer
     prompt = tokenizer.chat(given.prompt) if given.chat else tokenizer.encode(given.prompt)

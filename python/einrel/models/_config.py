@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ._errors import ModelError
+from ._errors import ModelError, of_file
 
 _MOST: Final = 2**31 - 1  # no extent of a model is larger
 _LARGEST: Final = sys.float_info.max
@@ -117,6 +117,7 @@ _ATTENTION_BIASES: Final = frozenset({"BQ", "BK", "BV", "BO"})
 _MLP_BIASES: Final = frozenset({"BGate", "BUp", "BDown"})
 
 
+@of_file
 def llama_of_json(path: str, entries: Mapping[str, Any]) -> LlamaConfig:
     """The architecture in Hugging Face's config.json."""
     fields = Fields(path, entries)
@@ -234,6 +235,7 @@ def _yarn_shares(rope: Fields, base: float, head_width: int, longest: int | None
     return [1 - min(max((at - first) / max(last - first, 0.001), 0.0), 1.0) for at in range(head_width // 2)]
 
 
+@of_file
 def llama_of_gguf(
     path: str, entries: Mapping[str, Any], vocabulary: int, is_tied: bool, found: frozenset[str]
 ) -> LlamaConfig:

@@ -21,6 +21,7 @@ from ._errors import ModelError, missing
 from ._gguf import open_gguf
 from ._safetensors import open_folder, read_json, read_list
 from ._tokenizer import Tokenizer, tokenizer_of_folder, tokenizer_of_gguf
+from ._tokens import tokens_of
 
 
 class Encoder:
@@ -59,23 +60,27 @@ class Encoder:
 
         Where Sentence Transformers' file beside a model says how many tokens a text may have, longer ones are cut.
         """
-        return self.encode_tokens([self.tokenizer.encode(text) for text in texts], options=options)
+        return self.encode_tokens([self.tokenizer.encode(text) for text in _list_of(texts, "texts")], options=options)
 
     def encode_tokens(self, texts: Sequence[Sequence[int]], *, options: Mapping[str, Any] | None = None) -> Array:
         """The same of texts as tokens, with those that begin and end a text."""
-        if len(texts) == 0:
+        given = [tokens_of("a text", text, self.config.vocabulary) for text in _list_of(texts, "lists of tokens")]
+        if not given:
             raise ValueError("no texts: give one or more")
-        for text in texts:
-            if not 1 <= len(text) <= self.config.positions:
-                raise ValueError(f"a text of {len(text)} tokens: the model takes 1 to {self.config.positions}")
-            if not all(0 <= token < self.config.vocabulary for token in text):
-                raise ValueError(f"a text has a token that is none of the model's, 0 to {self.config.vocabulary - 1}")
-        count = np.array([len(text) for text in texts])
-        tokens = np.zeros((len(texts), count.max()), np.int64)
-        for row, text in zip(tokens, texts):
+        count = np.array([len(text) for text in given])
+        if count.max() > self.config.positions:
+            raise ValueError(f"a text of {count.max()} tokens: the model takes 1 to {self.config.positions}")
+        tokens = np.zeros((len(given), count.max()), np.int64)
+        for row, text in zip(tokens, given):
             row[: len(text)] = text
-        program = self.program(batch=len(texts), tokens=tokens.shape[1])
+        program = self.program(batch=len(given), tokens=tokens.shape[1])
         return program.run({**self.inputs(), "Tokens": tokens, "Count": count}, options=options)["Sentence"]
+
+
+def _list_of(texts: Any, what: str) -> Sequence[Any] | np.ndarray:
+    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence | np.ndarray):
+        raise TypeError(f"texts={texts!r}: give a list of {what}")
+    return texts
 
 
 def encoder(path: str | PathLike[str]) -> Encoder:

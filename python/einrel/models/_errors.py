@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+Asked = ParamSpec("Asked")
+Made = TypeVar("Made")
 
 
 class ModelError(ValueError):
     """A model's files are damaged, do not fit together, or are of a kind that is not supported."""
+
+
+def of_file(make: Callable[Concatenate[str, Asked], Made]) -> Callable[Concatenate[str, Asked], Made]:
+    """Errors of what is made from the file at the first argument begin with that."""
+
+    @functools.wraps(make)
+    def made(path: str, /, *args: Asked.args, **kwargs: Asked.kwargs) -> Made:
+        try:
+            return make(path, *args, **kwargs)
+        except ModelError as error:
+            if str(error).startswith(path):
+                raise
+            raise ModelError(f"{path}: {error}") from None
+
+    return made
 
 
 def missing(where: Path) -> ModelError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from os import PathLike
@@ -27,6 +27,7 @@ from ._gguf import open_gguf
 from ._llama import EMBEDDING, FACTORS, OUTPUT, PARTS, Form
 from ._safetensors import open_folder, read_json
 from ._tokenizer import Tokenizer, tokenizer_of_folder, tokenizer_of_gguf
+from ._tokens import tokens_of
 
 _CAPACITY: Final = 4096  # tokens of a text in plans, where nobody says another number
 _DTYPES: Final = ("f32", "f16", "bf16")  # of weights in files
@@ -122,7 +123,7 @@ class LanguageModel:
         tokens: int = 64,
         temperature: float = 0.0,
         seed: int = 1,
-        stops: frozenset[int] = frozenset(),
+        stops: Iterable[int] = frozenset(),
         options: Mapping[str, Any] | None = None,
     ) -> Iterator[Step]:
         """Goes on with texts of tokens, at most `tokens` more of each, until all have come to one of `stops`.
@@ -149,6 +150,8 @@ class LanguageModel:
 
         It ends with a token of `tokenizer.stops`, which is no part of it.
         """
+        if not isinstance(prompt, str | Sequence | np.ndarray) or isinstance(prompt, bytes):
+            raise TypeError(f"prompt={prompt!r}: give a text, or a list of its tokens")
         given = self.tokenizer.encode(prompt) if isinstance(prompt, str) else prompt
         stops = self.tokenizer.stops
         asked = self.request([given], tokens=tokens, temperature=temperature, seed=seed, stops=stops, options=options)
@@ -162,7 +165,7 @@ class LanguageModel:
         tokens: int,
         temperature: float = 0.0,
         seed: int = 1,
-        stops: frozenset[int] = frozenset(),
+        stops: Iterable[int] = frozenset(),
         options: Mapping[str, Any] | None = None,
     ) -> Request:
         """What `generate` is given, checked before anything is computed or planned."""
@@ -172,12 +175,12 @@ class LanguageModel:
         if whole_of("seed", seed, 0) >= _SEEDS:
             raise ValueError(f"seed={seed}: give a number below 2**53")
         run_options(**(options or {}))
-        if isinstance(prompts, str) or any(not isinstance(prompt, Sequence | np.ndarray) for prompt in prompts):
+        if isinstance(prompts, str | bytes) or not isinstance(prompts, Sequence | np.ndarray):
             raise TypeError(f"prompts={prompts!r}: give prompts as lists of tokens, such as [[1, 2, 3]]")
-        given = [self._checked(prompt) for prompt in prompts]
+        given = [tokens_of("a prompt", prompt, self.config.vocabulary) for prompt in prompts]
         if not given:
             raise ValueError("no prompts: give one or more")
-        asked = Request(given, whole_of("tokens", tokens), heat, int(seed), frozenset(stops), dict(options or {}))
+        asked = Request(given, whole_of("tokens", tokens), heat, int(seed), self._stops(stops), dict(options or {}))
         needed = asked.form(1).capacity
         if self.config.longest is not None and needed > self.config.longest:
             most = self.config.longest - asked.longest + 1
@@ -188,17 +191,11 @@ class LanguageModel:
             )
         return asked
 
-    def _checked(self, prompt: Sequence[int]) -> list[int]:
-        for token in prompt:
-            if not isinstance(token, int | np.integer):
-                raise TypeError(f"a prompt has {token!r}, which is no token: tokenizer.encode makes tokens of a text")
-            if not 0 <= token < self.config.vocabulary:
-                raise ValueError(
-                    f"a prompt has the token {token}; the model has tokens up to {self.config.vocabulary - 1}"
-                )
-        if not len(prompt):
-            raise ValueError("a prompt without tokens: give one or more")
-        return [int(token) for token in prompt]
+    def _stops(self, given: Iterable[int]) -> frozenset[int]:
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+            raise TypeError(f"stops={given!r}: give tokens that end a text, such as [2]")
+        found = list(given)
+        return frozenset(tokens_of("stops", found, self.config.vocabulary) if found else [])
 
     def program_of(self, form: Form) -> Program:
         """The program of this form, the same one each time, so that it is planned once."""

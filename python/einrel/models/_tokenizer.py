@@ -8,6 +8,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from .._compute import text_of
 from ._errors import ModelError, needed
 from ._safetensors import read_json
@@ -40,7 +42,10 @@ class Tokenizer:
 
     def decode(self, tokens: Iterable[int | None]) -> str:
         """The text of tokens, without those that are no text, and None, which texts have after their end."""
-        return str(self._own.decode([token for token in tokens if token is not None], skip_special_tokens=True))
+        given = [token for token in tokens if token is not None]
+        if any(not isinstance(token, int | np.integer) or token < 0 for token in given):
+            raise TypeError(f"tokens={given!r}: give whole numbers of 0 or more, and None after a text's end")
+        return str(self._own.decode(given, skip_special_tokens=True))
 
     def pieces(self, tokens: Iterable[int]) -> Iterator[str]:
         """The text of tokens as they come, in whole characters, up to one that ends an answer.
@@ -110,7 +115,7 @@ def tokenizer_of_folder(folder: Path, config: Mapping[str, Any], longest: int | 
     file = folder / "tokenizer.json"
     tokenizers = needed("tokenizers", f"{folder}: text")
     if not file.exists():
-        raise ModelError(f"{folder}: there is no tokenizer.json; give tokens instead of text")
+        raise ModelError(f"{folder}: there is no tokenizer.json, which texts need; Python takes tokens, too")
     try:
         own = tokenizers.Tokenizer.from_file(str(file))
     except Exception as error:  # the package raises Exception itself
@@ -129,10 +134,19 @@ def tokenizer_of_folder(folder: Path, config: Mapping[str, Any], longest: int | 
     chat = {"chat_template": names.get("chat_template"), **texts}
     if template.exists():
         chat["chat_template"] = template.read_text("utf-8")
-    ends = generation.get("eos_token_id", config.get("eos_token_id"))
-    stops = {end for end in (ends if isinstance(ends, list) else [ends]) if isinstance(end, int)}
+    ends = [_ends(path, entries) for path, entries in ((beside[1], generation), (folder / "config.json", config))]
+    stops = set(next(filter(None, ends), []))
     last = own.token_to_id(texts["eos_token"]) if texts["eos_token"] else None
     return Tokenizer(own, [], frozenset(stops | ({last} if last is not None else set())), chat)
+
+
+def _ends(file: Path, entries: Mapping[str, Any]) -> list[int]:
+    """The tokens that end an answer by a file's eos_token_id, none where it has no such entry."""
+    given = entries.get("eos_token_id")
+    ends = given if isinstance(given, list) else [] if given is None else [given]
+    if any(isinstance(end, bool) or not isinstance(end, int) or end < 0 for end in ends):
+        raise ModelError(f"{file}: eos_token_id is {given!r}: it has to be a token's number, or a list of them")
+    return ends
 
 
 def _text_of_token(token: Any) -> str | None:
