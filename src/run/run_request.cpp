@@ -23,10 +23,14 @@ bool asks_for_plan(const RunRequest& request, const Job& job) {
 
 std::optional<Compiled> planned_with_inputs(const Compiled& compiled, const RunRequest& request, std::int64_t sites,
                                             bool comes_and_goes) {
-  EinGraph graph = with_staying_inputs(compiled.graph, request.steps, request.fed);
-  if (comes_and_goes) graph = compiled.graph;
+  std::set<std::string> fed = request.fed;
   GivenPlacements placements = request.placements;
-  for (const std::string& name : compiled.unread) placements.erase(name);
+  for (const std::string& name : compiled.unread) {
+    fed.erase(name);
+    placements.erase(name);
+  }
+  EinGraph graph = with_staying_inputs(compiled.graph, request.steps, fed);
+  if (comes_and_goes) graph = compiled.graph;
   graph = with_placed_inputs(std::move(graph), placements, sites);
   if (graph == compiled.graph) return std::nullopt;
   Compiled planned = compiled;

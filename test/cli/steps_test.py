@@ -153,6 +153,8 @@ output total
         program = self.text_file("z.ein", "dims i=4 j=6 k=5\ninput X[i,j], Y[j,k]\nZ[i,k] = sum[j] X[i,j] * Y[j,k]\n")
         report = json.loads(self.succeed("explain", program, "--sites", "2", "--steps", "7", "--feed", "X", "--json").out)
         self.assertEqual(report["cost"]["steps"], 7)
+        unread = self.text_file("unread.ein", "dims i=4\ninput X[i], U[i]\nstate s[i] = 0\nY[i] = X[i] + s[i]\nnext s[i] = Y[i]\noutput Y\n")
+        self.succeed("explain", unread, "--sites", "2", "--steps", "3", "--feed", "U", "--feed", "X")
         self.refuse(1, "explain", program, "--sites", "2", "--feed", "X", mentions=["--feed", "add --steps N"])
         self.refuse(1, "explain", program, "--sites", "2", "--steps", "7", "--feed", "x", mentions=["'x'", "did you mean 'X'"])
         self.refuse(1, "explain", program, "--sites", "2", "--steps", "0", mentions=["--steps"])
