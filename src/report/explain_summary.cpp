@@ -80,7 +80,7 @@ std::string head_lines(const Compiled& compiled, const Folding& folding) {
 std::string moved_lines(const Explanation& explained, const std::vector<VertexCost>& costs, const Folding& folding) {
   const PlanCosts& all = explained.plan().costs;
   if (explained.is_on_one_site()) return line("moved", "nothing: all is in one process; --sites N plans for more");
-  if (explained.plan().is_in_parts)
+  if (explained.plan().is_in_parts && all.bytes == 0)
     return line("moved", "to disk and back what does not fit: sites are parts that one process computes in turn");
   if (all.bytes == 0) return line("moved", "nothing");
   const std::string most = fmt::format("at most {} to a site", bytes_text(all.most_received()));
@@ -98,11 +98,10 @@ std::string time_lines(const Explanation& explained, const Folding& folding) {
   for (const VertexCost& cost : costs.vertices) seconds.push_back(cost.seconds);
   std::string text = fmt::format("{} predicted", seconds_text(costs.seconds - costs.once.seconds));
   if (costs.steps > 1) text += fmt::format(" for each step, and {} once", seconds_text(costs.once.seconds));
-  if (explained.plan().is_in_parts) {
-    text += ", without the disk";
-  } else if (!explained.is_on_one_site()) {
-    text += fmt::format(", of these {} moving", seconds_text(costs.moving_seconds()));
-  }
+  const double moving = costs.moving_seconds();
+  const bool has_sites = !explained.is_on_one_site() && !explained.plan().is_in_parts;
+  if (has_sites || moving > 0) text += fmt::format(", of these {} moving", seconds_text(moving));
+  if (explained.plan().is_in_parts) text += ", without the disk";
   std::vector<std::string> texts;
   for (const auto& [name, share] : slowest(explained.graph(), folding, seconds))
     texts.push_back(fmt::format("{} {:.1f} %", name, share));

@@ -108,6 +108,14 @@ class ExportedPrograms(DocumentRuns):
             if name not in self.different.get(document.name, ()):
                 agree(found[name], array, dtype, name)
 
+    def expect_on_some(self, document, arrays):
+        """What a document gives, of its modules for the fewest sites."""
+        self.run_exported()
+        wanted = self.wanted(document, arrays)
+        for sites in self.sites[:3]:
+            with self.subTest(sites=sites):
+                self.expect(document, sites, wanted)
+
     def test_documents_give_what_a_run_gives_and_move_what_is_predicted(self):
         self.check(known(), self.sites)
 
@@ -231,11 +239,7 @@ class ExportedPrograms(DocumentRuns):
             self.assertRegex(source, r'H1 = layer\((H0\w*|inputs\["H0"\]), states\["W1"\]')
             for computed in ("H_next", "grad_H_next", "W_gradient", "next_W"):
                 self.assertEqual(len(re.findall(rf"# {computed}\[\w,\w\] = ", source)), 1, source)
-        self.run_exported()
-        wanted = self.wanted(document, arrays)
-        for sites in self.sites[:3]:
-            with self.subTest(sites=sites):
-                self.expect(document, sites, wanted)
+        self.expect_on_some(document, arrays)
 
     def test_layers_of_gradients_are_functions(self):
         sizes = {"v": 16, "b": 4, "s": 4, "e": 8, "h": 4, "d": 2, "m": 12, "c": 1}
@@ -255,11 +259,7 @@ class ExportedPrograms(DocumentRuns):
             source = Path(self.path(f"layers_trained_{sites}.py")).read_text()
             for computed in ("grad_O", "grad_K", "grad_X_next", "WQ_gradient", "next_WQ"):
                 self.assertEqual(len(re.findall(rf"# {computed}\[[a-z,() ]*\] = ", source)), 1, (computed, source))
-        self.run_exported()
-        wanted = self.wanted(document, arrays)
-        for sites in self.sites[:3]:
-            with self.subTest(sites=sites):
-                self.expect(document, sites, wanted)
+        self.expect_on_some(document, arrays)
 
     def test_layers_take_scalars_and_random_numbers_of_their_own(self):
         layers = range(1, 11)
@@ -280,11 +280,7 @@ class ExportedPrograms(DocumentRuns):
             self.assertRegex(source, r"def layer\([^)]*\bseed, [^)]*stream\b")
             for computed in ("D", "H_next", "grad_H_next", "initial_W"):
                 self.assertEqual(len(re.findall(rf"# {computed}\[\w,\w\] = ", source)), 1, (computed, source))
-        self.run_exported()
-        wanted = self.wanted(document, arrays)
-        for sites in self.sites[:3]:
-            with self.subTest(sites=sites):
-                self.expect(document, sites, wanted)
+        self.expect_on_some(document, arrays)
 
     def test_inputs_that_nothing_reads_may_be_given(self):
         program = self.text_file("unread.ein", "dims i=4\ninput A[i], B[i] : f64\nC[i] = B[i] * 2\nstate S[i] = f64(0)\nnext S[i] = S[i] + A[i]\n"

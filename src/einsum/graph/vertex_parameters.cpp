@@ -1,6 +1,8 @@
 #include "einsum/graph/vertex_parameters.h"
 
+#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -68,11 +70,12 @@ Vertex with_parameters(Vertex vertex, const std::vector<VertexParameter>& parame
   EinSum* const einsum = einsum_of(vertex);
   if (einsum == nullptr) return vertex;
   const std::vector<std::optional<VertexParameter>> places = parameters_of_steps(einsum->body);
+  const auto count = std::count_if(places.begin(), places.end(), [](const auto& place) { return place.has_value(); });
+  invariant(count == std::ssize(parameters), "as many parameters as places");
   auto next = parameters.begin();
   for (std::size_t s = 0; s < places.size(); ++s) {
     if (places[s]) std::visit(PutParameter{einsum->body.steps[s]}, *next++);
   }
-  invariant(next == parameters.end(), "as many parameters as places");
   return vertex;
 }
 
